@@ -163,3 +163,9 @@ def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
     release = make_request(dataset, by, **changes)
     release_run(release_id=release.pk)
     return Release.objects.select_related("job", "dataset__ledger").get(pk=release.pk)
+
+
+def spent(dataset: Dataset) -> int:
+    """Return the units spent from the dataset's ledger."""
+    dataset.ledger.refresh_from_db()
+    return dataset.ledger.spent_units

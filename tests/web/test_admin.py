@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -26,7 +24,6 @@ from tests.makers import make_dataset, make_organisation, make_ready, make_relea
 pytestmark = pytest.mark.django_db
 
 ADD = "/admin/datasets/upload/add/"
-VESSBY = Path(__file__).parents[2] / "fixtures" / "vessby-small.csv"
 
 LISTS = [
     "accounts_organisation",
@@ -128,46 +125,12 @@ def test_hidden_facts_cannot_be_guessed_by_filtering(
     assert client.get(f"{address}?{lookup}").status_code == 400
 
 
-def test_every_offered_filter_works(release: Release) -> None:
-    client = member(release.dataset)
-    dataset = release.dataset
-    for name, lookup in (
-        ("datasets_dataset", f"organisation__id__exact={dataset.organisation_id}"),
-        ("datasets_dataset", "unit__exact=person"),
-        ("releases_release", f"state__exact=draft&dataset__id__exact={dataset.pk}"),
-        ("jobs_job", "state__exact=done&task=releases.run"),
-        ("budgets_entry", "kind__exact=debit"),
-    ):
-        page = client.get(f"{reverse(f'admin:{name}_changelist')}?{lookup}")
-        assert page.context["cl"].result_count == 1, lookup
-
-
 def test_people_without_an_organisation_or_staff_status_are_refused(release: Release) -> None:
     lonely = signed_in(make_user(is_staff=True))
     citizen = signed_in(make_user(release.dataset.organisation))
     for name in LISTS:
         assert lonely.get(reverse(f"admin:{name}_changelist")).status_code == 403, name
         assert citizen.get(reverse(f"admin:{name}_changelist")).status_code == 302, name
-
-
-def test_the_first_page_links_to_upload_and_release(release: Release) -> None:
-    page = member(release.dataset).get(reverse("admin:index")).content.decode()
-    assert f"{ADD}?dataset={release.dataset.pk}" in page
-    assert reverse("desk-kind", args=[release.dataset.slug]) in page
-    assert f'href="{reverse("desk")}"' in page
-    stranger = signed_in(make_user(make_organisation(), is_staff=True))
-    assert b"Bicycle trips" not in stranger.get(reverse("admin:index")).content
-
-
-def test_a_dataset_links_to_upload_and_release(release: Release) -> None:
-    client = member(release.dataset)
-    for address in (
-        reverse("admin:datasets_dataset_change", args=[release.dataset.pk]),
-        reverse("admin:datasets_dataset_changelist"),
-    ):
-        page = client.get(address).content.decode()
-        assert f"{ADD}?dataset={release.dataset.pk}" in page
-        assert reverse("desk-kind", args=[release.dataset.slug]) in page
 
 
 DECLARATION = {
@@ -183,50 +146,6 @@ DECLARATION = {
 }
 
 
-def test_an_administrator_declares_a_dataset_and_is_led_to_its_first_file() -> None:
-    organisation = make_organisation()
-    client = signed_in(make_user(organisation, Role.ADMINISTRATOR, is_staff=True))
-    address = reverse("admin:datasets_dataset_add")
-    assert reverse("desk-where") in client.get(address).content.decode()
-    typed = {
-        "public_attributes": "app: 1.4, 2.0",
-        "measures": "speed: 0 to 120 km/h",
-        "categories": "mode: walk, bike",
-    }
-    answer = client.post(address, {**DECLARATION, "organisation": organisation.pk, **typed})
-    dataset = Dataset.objects.get(title="Ferries")
-    assert answer.headers["Location"] == f"{ADD}?dataset={dataset.pk}"
-    assert (str(dataset.ledger.total), dataset.licence) == ("2", "CC0 1.0")
-    assert dataset.area.bounds == (10, 50, 10.1, 50.1)
-    assert [each.column for each in dataset.attributes] == ["app"]
-    assert [each.unit for each in dataset.measured] == ["km/h"]
-    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
-    assert LogEntry.objects.get().object_id == str(dataset.pk)
-
-
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"title": ""}, "title"),
-        ({"north": "49"}, "outline"),
-        ({"east": ""}, "outline"),
-        ({"outline": "[]"}, "outline"),
-        ({"time_zone": "Nowhere/Land"}, "time_zone"),
-        ({"budget": "much"}, "budget"),
-        ({"public_attributes": "app"}, "public_attributes"),
-        ({"categories": "mode"}, "categories"),
-    ],
-)
-def test_a_wrong_declaration_names_its_field(changes: dict[str, str], field: str) -> None:
-    organisation = make_organisation()
-    client = signed_in(make_user(organisation, Role.ADMINISTRATOR, is_staff=True))
-    words = {**DECLARATION, "organisation": organisation.pk, **changes}
-    answer = client.post(reverse("admin:datasets_dataset_add"), words)
-    assert answer.status_code == 422
-    assert field in answer.context["errors"]
-    assert not Dataset.objects.exists()
-
-
 def test_a_steward_declares_without_a_budget_and_grants_none() -> None:
     organisation = make_organisation()
     client = signed_in(make_user(organisation, Role.STEWARD, is_staff=True))
@@ -235,27 +154,6 @@ def test_a_steward_declares_without_a_budget_and_grants_none() -> None:
     assert client.post(address, words).context["errors"].keys() == {"budget"}
     assert client.post(address, {**words, "budget": ""}).status_code == 302
     assert Dataset.objects.get().ledger.total == 0
-
-
-def test_a_file_is_uploaded_in_the_admin_and_its_columns_follow() -> None:
-    dataset = make_dataset(make_organisation())
-    client = member(dataset)
-    form = client.get(f"{ADD}?dataset={dataset.pk}").content.decode()
-    assert f'<option value="{dataset.pk}" selected>' in form
-    with VESSBY.open("rb") as file:
-        answer = client.post(ADD, {"dataset": dataset.pk, "file": file})
-    upload = Upload.objects.get()
-    assert (upload.dataset, upload.file_name) == (dataset, VESSBY.name)
-    assert answer.headers["Location"] == reverse("desk-upload", args=[upload.pk])
-    page = client.get(answer.headers["Location"]).content.decode()
-    assert reverse("admin:index") in page
-    back = client.get(reverse("admin:datasets_upload_change", args=[upload.pk])).content.decode()
-    assert answer.headers["Location"] in back
-    with VESSBY.open("rb") as file:
-        sent = client.post(
-            ADD, {"dataset": dataset.pk, "file": file}, headers={"accept": "application/json"}
-        )
-    assert sent.json()["next"].startswith("/desk/uploads/")
 
 
 def test_staff_of_others_declare_and_upload_nothing_here() -> None:
@@ -269,19 +167,6 @@ def test_staff_of_others_declare_and_upload_nothing_here() -> None:
     assert stranger.get(f"{ADD}?dataset=987654321").status_code == 403
     lonely = signed_in(make_user(is_staff=True))
     assert lonely.get(ADD).status_code == 403
-    assert not Upload.objects.exists()
-
-
-def test_an_empty_or_large_file_is_refused_at_its_field(settings: Any) -> None:
-    dataset = make_dataset(make_organisation())
-    client = member(dataset)
-    empty = SimpleUploadedFile("a.csv", b"")
-    answer = client.post(ADD, {"dataset": dataset.pk, "file": empty})
-    assert (answer.status_code, [*answer.context["errors"]]) == (422, ["file"])
-    settings.DPGEO_MAX_UPLOAD_BYTES = 100
-    large = SimpleUploadedFile("a.csv", b"x" * 200)
-    answer = client.post(ADD, {"dataset": dataset.pk, "file": large})
-    assert (answer.status_code, [*answer.context["errors"]]) == (413, ["file"])
     assert not Upload.objects.exists()
 
 

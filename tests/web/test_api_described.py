@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
 import pytest
 from django.core.cache import caches
 from django.http import HttpResponseBase
@@ -25,7 +22,7 @@ from tests.makers import ask_for
 from tests.tus import announcement, piece_at
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.api import REQUEST, Program, program_of
-from tests.web.described import check, fits, operation, read
+from tests.web.described import check, operation
 from tests.web.desk import Desk, make_desk
 from tests.web.example_city import AREA, STUDY_AREA
 from tests.web.published import install, make_dataset
@@ -50,11 +47,6 @@ def test_every_file_and_every_part_of_one_is_as_described(client: Client) -> Non
             check("release_file", answer)
 
 
-@pytest.mark.parametrize("form", ["json", "yaml"])
-def test_the_schema_describes_its_own_address(client: Client, form: str) -> None:
-    check("schema", client.get(f"/api/schema?format={form}"))
-
-
 def test_answers_without_a_serializer_are_as_described(client: Client) -> None:
     release = install(make_dataset(), grid_release())
     tiles = f"/api/v1/releases/{release.pk}/tiles/cells"
@@ -62,13 +54,6 @@ def test_answers_without_a_serializer_are_as_described(client: Client) -> None:
     check("tilejson", client.get(f"{tiles}.json"))
     check("catalogue", client.get("/api/v1/catalogue"))
     check("statement_schema", client.get(f"/api/schemas/privacy-statement-{VERSION}.json"))
-
-
-def test_a_document_described_as_bytes_would_be_noticed() -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        fits({"type": "string", "format": "binary"}, read("application/geo+json", b"{}"))
-    with pytest.raises(json.JSONDecodeError):
-        read("application/json", b'{"half": ')
 
 
 def parameters(name: str) -> set[str]:
@@ -203,23 +188,3 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
     by_the_web_server = ADDRESS_TOO_LONG.document()
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))
     assert seen == set().union(*map(problems, every))
-
-
-AT_ONCE = """
-import django, sys
-from concurrent.futures import ThreadPoolExecutor
-django.setup()
-from dpgeo.api.documentation import schema
-sys.setswitchinterval(1e-4)
-with ThreadPoolExecutor(2) as threads:
-    first, second = [each.result() for each in [threads.submit(schema) for _ in range(2)]]
-assert first["paths"] and first == second
-"""
-
-
-def test_a_new_process_generates_the_schema_in_several_threads() -> None:
-    """A new process generates the complete schema, even in several threads at once.
-
-    What drf-spectacular loads lazily must not be seen half loaded by another thread.
-    """
-    subprocess.run([sys.executable, "-c", AT_ONCE], check=True)

@@ -14,14 +14,11 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
-from dpgeo.artefacts import flow_files
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
 from dpgeo.artefacts.view import views
-from dpgeo.datasets.storage import is_missing
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.states import ReleaseState
 from tests.makers import ask_for
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
@@ -88,14 +85,6 @@ def expected_status(state: str, who: str) -> int:
     if state in {"withdrawn", "rejected"}:
         return 410
     return 200 if state == "published" or who in INSIDERS else 404
-
-
-def test_every_format_role_and_state_is_tried_here() -> None:
-    # No layer in LAYERS can be a file in the two formats for flows alone.
-    for each in set(FORMATS) - {flow_files.MATRIX, flow_files.FLOWMAP}:
-        assert any(holds(each, layer) for layer in LAYERS.values()), each.title
-    assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}
-    assert {*STATES} == set(ReleaseState.values)
 
 
 @pytest.mark.parametrize("who", VISITORS)
@@ -178,15 +167,6 @@ def test_a_withdrawn_file_answers_gone_with_a_link_to_the_tombstone(client: Clie
     assert f"/api/v1/releases/{release.pk}" in document["detail"]
 
 
-def test_the_api_says_which_file_to_take_instead_of_a_geojson_too_large(
-    client: Client, release: Release
-) -> None:
-    release.files.filter(name="estimate.geojson").delete()
-    answer = client.get(address(release, "estimate.geojson"))
-    assert answer.status_code == 404
-    assert "take estimate.parquet" in json.loads(answer.content)["detail"]
-
-
 @pytest.mark.parametrize(
     "name", ["none.csv", "ESTIMATE.CSV", "estimate.csv.gz", "%00", "..%2fblobs", "x" * 5000, "é"]
 )
@@ -226,12 +206,6 @@ def test_gzip_is_sent_only_where_it_is_accepted(
     assert not answer.has_header("Content-Encoding")
 
 
-def test_compressed_formats_are_not_compressed_again(client: Client, release: Release) -> None:
-    for name in ("estimate.parquet", "estimate.pmtiles", "estimate.tif", "preview.png"):
-        answer = client.get(address(release, name), headers={"accept-encoding": "gzip"})
-        assert not answer.has_header("Content-Encoding")
-
-
 # The next tests are about conditional requests.
 
 
@@ -249,13 +223,6 @@ def test_an_unchanged_file_is_not_sent_again(
         assert (answer.status_code, answer.content) == (304, b"")
         assert answer["ETag"] == etag
         assert answer["Cache-Control"] == PUBLIC
-
-
-def test_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
-    packed = client.get(address(release), headers={"accept-encoding": "gzip"})["ETag"]
-    for tag in ('"other"', packed):
-        answer = client.get(address(release), headers={"if-none-match": tag})
-        assert answer.status_code == 200
 
 
 def test_a_stranger_learns_no_etag_of_a_draft(client: Client) -> None:
@@ -309,24 +276,6 @@ def test_a_range_beyond_the_end_is_refused_with_the_size(
     assert str(size) in json.loads(answer.content)["detail"]
 
 
-@pytest.mark.parametrize(
-    "span",
-    ["bytes=9-5", "bytes=a-b", "bytes=-", "bytes", "lines=1-2", "bytes=0-1,5-6", "bytes=²-3", ""],
-)
-def test_a_range_that_cannot_be_read_is_ignored(
-    client: Client, release: Release, span: str
-) -> None:
-    answer = client.get(address(release), headers={"range": span})
-    assert answer.status_code == 200
-
-
-def test_if_range_with_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
-    etag = client.get(address(release))["ETag"]
-    for tag, status in ((etag, 206), ('"other"', 200), ("Wed, 21 Oct 2026 07:28:00 GMT", 200)):
-        headers = {"range": "bytes=0-3", "if-range": tag}
-        assert client.get(address(release), headers=headers).status_code == status
-
-
 def test_head_has_the_headers_of_get(client: Client, release: Release) -> None:
     for name in NAMES:
         for accepts in ("", "gzip"):
@@ -360,12 +309,3 @@ def test_a_file_that_is_being_moved_is_found(
     monkeypatch.setattr(type(storage), "open", open_later)
     assert client.get(address(release)).status_code == 200
     assert len(opened) == 2
-
-
-@pytest.mark.parametrize("code", ["NoSuchKey", "404"])
-def test_a_file_that_an_object_store_has_just_moved_is_looked_up_again(code: str) -> None:
-    gone = OSError("it was moved")
-    gone.response = {"Error": {"Code": code}}  # type: ignore[attr-defined]
-    assert is_missing(gone)
-    assert is_missing(FileNotFoundError())
-    assert not is_missing(OSError("another fault"))

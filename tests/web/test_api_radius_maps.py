@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyogrio
 import pytest
 import shapely
-from django.core.cache import caches
-from django.test import Client
 
-from dpgeo.crowdsourcing import radius_maps
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import clusters_release, contour_release
 from tests.web.api import Program
@@ -94,17 +88,6 @@ def test_bands_and_the_rest_cover_the_study_area_once(release: Release) -> None:
     assert shapely.union_all(shapes).area == pytest.approx(area.area, rel=1e-6)
 
 
-def test_lines_lie_at_one_two_and_five_up_to_the_travel_limit(release: Release) -> None:
-    document = radius(release)
-    values = [limits["metres"] for limits, _ in shapes_of(document, "line")]
-    assert values == sorted(values)
-    assert {str(value)[0] for value in values} <= {"1", "2", "5"}
-    limits = [each for each, _ in shapes_of(document, "band")]
-    assert max(each["to_metres"] for each in limits) <= 9000
-    for below, above in itertools.pairwise(limits):
-        assert below["to_metres"] == above["from_metres"]
-
-
 def test_values_say_radius_people_and_the_reason(release: Release) -> None:
     points = radius(release, values=True, travel_metres=3000, worker_share=0.01)["points"]
     rows, columns = len(points["latitude"]), len(points["longitude"])
@@ -120,98 +103,8 @@ def test_values_say_radius_people_and_the_reason(release: Release) -> None:
     assert "points" not in radius(release)
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"target": 1.5}, "target"),
-        ({"target": "high"}, "target"),
-        ({"willingness": 0}, "willingness"),
-        ({"travel_metres": 1e9}, "travel_metres"),
-        ({"reward": -1}, "reward"),
-        ({"reward": 10**400}, "reward"),
-        ({"worker_share": 0}, "worker_share"),
-        ({"model": "square"}, "model"),
-        ({"density": "guessed"}, "density"),
-        ({"lattice": 1}, "lattice"),
-        ({"lattice": 65}, "lattice"),
-        ({"lattice": 64.5}, "lattice"),
-        ({"format": "shp"}, "format"),
-        ({"total_reward": 3}, "total_reward"),
-        ({"release": "nothing"}, "release"),
-    ],
-)
-def test_invalid_requests_are_refused_by_name(
-    release: Release, change: dict[str, Any], field: str
-) -> None:
-    assert radius(release, status=400, **change)["field"] == field
-
-
 def test_drafts_and_maps_without_cells_are_refused() -> None:
     dataset = make_dataset()
     draft = install(dataset, contour_release(), published=False)
     assert radius(draft, status=400)["field"] == "release"
     assert "counts of cells" in radius(install(dataset, clusters_release()), status=409)["detail"]
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"target": 1}, "target_certain"),
-        ({"travel_metres": 0}, "no_travel"),
-        ({"reward": 0.5}, "reward_too_low"),
-        ({"worker_share": 1e-9}, "too_few_near"),
-    ],
-)
-def test_where_nothing_can_be_planned_all_is_out_of_reach(
-    release: Release, change: dict[str, Any], reason: str
-) -> None:
-    document = radius(release, values=True, **change)
-    assert [each["properties"]["feature"] for each in document["features"]] == ["out_of_reach"]
-    assert reason in {each["reason"] for each in document["points"]["reasons"]}
-
-
-def test_points_of_the_lattice_count_as_tasks(release: Release, settings: Any) -> None:
-    caches["throttle"].clear()
-    settings.DPGEO_TASKS_A_MINUTE = 500
-    radius(release, lattice=20)
-    radius(release, status=429, lattice=20)
-
-
-def test_requests_that_differ_by_little_share_one_computation(release: Release) -> None:
-    radius_maps._radius_map.cache_clear()
-    first = radius(release, target=0.9)
-    assert radius(release, target=0.9000000001) == first
-    assert radius_maps._radius_map.cache_info().misses == 1
-    assert radius(release, target=0.91) != first
-
-
-def test_the_file_holds_the_same_bands_and_lines(release: Release, tmp_path: Path) -> None:
-    document = radius(release, travel_metres=4000)
-    body = {"release": release.pk, "reward": REWARD, **SETTINGS, "travel_metres": 4000}
-    answer = Client().post(
-        "/api/v1/plan/radius", {**body, "format": "gpkg"}, content_type="application/json"
-    )
-    assert answer["Content-Type"] == "application/geopackage+sqlite3"
-    assert 'filename="radius.gpkg"' in answer["Content-Disposition"]
-    path = tmp_path / "radius.gpkg"
-    path.write_bytes(answer.content)
-    kinds = {"radius_bands": "band", "radius_lines": "line", "radius_out_of_reach": "out_of_reach"}
-    assert {name for name, _ in pyogrio.list_layers(path)} == {*kinds, "layer_styles"}
-    styles = pyogrio.read_dataframe(path, layer="layer_styles").set_index("f_table_name")
-    assert {*styles.index} == {*kinds}
-    # QGIS takes a style only if it names the column of geometries.
-    assert {*styles.f_geometry_column} == {pyogrio.read_info(path, "radius_bands")["geometry_name"]}
-    bands = [limits for limits, _ in shapes_of(document, "band")]
-    for each in bands:
-        words = f"{each['from_metres']:g} to {each['to_metres']:g} m"
-        assert words in styles.loc["radius_bands", "styleQML"]
-    for table, kind in kinds.items():
-        frame = pyogrio.read_dataframe(path, layer=table)
-        expected = shapes_of(document, kind)
-        assert frame.crs == "EPSG:4326"
-        for (limits, shape), row in zip(expected, frame.itertuples(), strict=True):
-            assert shapely.equals_exact(shape, row.geometry, 1e-7)
-            names = set(limits) - {"feature"}
-            assert {name: getattr(row, name) for name in names} == {
-                name: limits[name] for name in names
-            }

@@ -19,8 +19,7 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
-from tests.makers import ask_for
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import partition_release
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -57,10 +56,6 @@ def stranger() -> Client:
     return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
 
 
-def superuser() -> Client:
-    return signed_in(User.objects.create_superuser(get_random_string(8)))
-
-
 def test_a_release_has_its_facts(client: Client) -> None:
     release = install(make_dataset(), partition_release())
     document = get(client, f"/api/v1/releases/{release.pk}")
@@ -85,21 +80,6 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert document["published_on"] == timezone.now().date().isoformat()
 
 
-def test_every_link_of_a_release_leads_somewhere(client: Client) -> None:
-    release = ask_for(install(make_dataset()))
-    document = get(client, f"/api/v1/releases/{release.pk}")
-    addresses = [*document["links"].values(), *(file["url"] for file in document["files"])]
-    assert len(addresses) >= 8
-    for address in addresses:
-        assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
-
-
-def test_a_list_contains_the_facts_of_each_release(client: Client) -> None:
-    release = install(make_dataset())
-    (listed,) = get(client, "/api/v1/releases")["results"]
-    assert listed == get(client, f"/api/v1/releases/{release.pk}")
-
-
 @pytest.mark.parametrize("accept", ACCEPTS)
 @pytest.mark.parametrize("who", [Client, stranger])
 def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
@@ -117,21 +97,6 @@ def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
     assert get(client, "/api/v1/releases", accept=accept)["results"] == []
     assert get(client, "/api/v1/datasets", accept=accept)["results"] == []
     assert get(client, "/api/v1/datasets/walks", 404, accept=accept)["status"] == 404
-
-
-@pytest.mark.parametrize("who", [member, superuser])
-def test_members_see_drafts_and_no_cache_stores_them(who: Any) -> None:
-    draft = ask_for(install(make_dataset(), published=False))
-    client = who()
-    addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
-    addresses += [f"/api/v1/releases/{draft.pk}/files/{file.name}" for file in draft.files.all()]
-    assert len(addresses) == 2 + draft.files.count() >= 10
-    for address in addresses:
-        for method in (client.get, client.head):
-            answer = method(address)
-            assert answer.status_code == 200
-            assert answer["Cache-Control"] == "private, no-store"
-    assert [each["state"] for each in get(client, "/api/v1/releases")["results"]] == ["draft"]
 
 
 def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
@@ -286,44 +251,19 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     assert ids == list(expected)
 
 
-def test_a_release_published_between_pages_repeats_nothing(client: Client) -> None:
-    dataset = make_dataset()
-    first = [install(dataset).pk for _ in range(3)]
-    page = get(client, "/api/v1/releases?limit=2")
-    install(dataset)
-    rest = get(client, page["next"])["results"]
-    ids = [each["id"] for each in page["results"] + rest]
-    # Releases of one day are listed by their random ids, so the new one may be on either page.
-    assert len(set(ids)) == len(ids)
-    assert set(ids) >= set(first)
-
-
-def test_datasets_come_in_pages_too(client: Client) -> None:
-    for title in ("Cars", "Boats", "Walks"):
-        install(make_dataset(title=title))
-    page = get(client, "/api/v1/datasets?limit=2")
-    assert [each["slug"] for each in page["results"]] == ["boats", "cars"]
-    assert [each["slug"] for each in get(client, page["next"])["results"]] == ["walks"]
-
-
 FILTERS = [
     ("dataset=walks", {"here"}),
     ("dataset=none", set()),
     ("organisation=example-city", {"here"}),
-    ("organisation=other-town", {"there"}),
     ("mechanism=uniform-grid", {"here"}),
     ("mechanism=dpcube", {"there"}),
     ("kind=heatmap", {"here", "there"}),
     ("bbox=4.4,52,4.5,52.1", {"here"}),
     ("bbox=-10,-10,-9.5,-9.5", {"there"}),
-    ("bbox=-180,-90,180,90", {"here", "there"}),
     ("bbox=100,0,101,1", set()),
     ("published_from=2026-03-02", {"there"}),
     ("published_to=2026-03-01", {"here"}),
     ("published_from=2026-03-01&published_to=2026-03-02", {"here", "there"}),
-    ("published_to=9999-12-31", {"here", "there"}),
-    ("published_from=0001-01-01", {"here", "there"}),
-    ("mechanism=dpcube&dataset=walks", set()),
 ]
 
 
@@ -345,25 +285,18 @@ def test_releases_can_be_filtered(client: Client, query: str, expected: set[str]
 BAD_QUERIES = [
     ("releases?limit=0", "limit", "from 1 to 100"),
     ("releases?limit=1000000000", "limit", "follow `next`"),
-    ("releases?limit=-1", "limit", "from 1 to 100"),
     ("releases?limit=%C2%B2", "limit", "from 1 to 100"),
     ("releases?limit=5&limit=6", "limit", "give it once"),
     ("releases?cursor=xyz", "cursor", "start without one"),
-    ("releases?cursor=W10", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1MDAwMCJd", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1ZDgwMCJd", "cursor", "start without one"),
-    ("releases?cursor=%00", "cursor", "start without one"),
-    ("releases?bbox=1,2,3", "bbox", "west,south,east,north"),
     ("releases?bbox=a,b,c,d", "bbox", "four numbers"),
     ("releases?bbox=0,0,nan,1", "bbox", "not a finite number"),
-    ("releases?bbox=0,0,inf,1", "bbox", "not a finite number"),
     ("releases?bbox=0,0,10,400.17", "bbox", "longitude first"),
     ("releases?bbox=170,0,-170,1", "bbox", "send two requests"),
     ("releases?bbox=0,2,1,1", "bbox", "swap them"),
-    ("releases?bbox=0,0,1_0,1", "bbox", "four numbers"),
     ("releases?bbox=0,0,%D9%A1,1", "bbox", "four numbers"),
     ("releases?published_from=yesterday", "published_from", "such as 2026-03-31"),
-    ("releases?published_to=2026-02-30", "published_to", "such as 2026-03-31"),
     ("releases?published_to=%D9%A2026-03-31", "published_to", "such as 2026-03-31"),
     ("releases?mechanism=magic", "mechanism", "choose from auto"),
     ("releases?kind=magic", "kind", "choose from averages, clusters, contours, flows, heatmap"),
@@ -372,8 +305,6 @@ BAD_QUERIES = [
     ("releases?format=csv", "format", "choose from"),
     ("datasets?zzz=1", "zzz", "choose from organisation, bbox, limit, cursor"),
     ("mechanisms?limit=1", "limit", "takes none"),
-    ("mechanisms/dpcube?x=1", "x", "takes none"),
-    ("datasets/walks?x=1", "x", "takes none"),
 ]
 
 
@@ -390,49 +321,6 @@ def test_a_bad_query_is_refused_with_a_remedy(
     assert remedy in document["detail"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/api/",
-        "/api/v1",
-        "/api/v2/releases",
-        "/api/v1/releases/",
-        "/api/v1/releases/a%00b",
-        "/api/v1/releases/%ff",
-        "/api/v1/mechanisms/none",
-        "/api/v1/datasets/none",
-        "/api/v1/releases/none/files/../../secret",
-        "/api/v1/releases/none/files/%2e%2e%2fsecret",
-        "/api/v1/nothing.html",
-    ],
-)
-@pytest.mark.parametrize("accept", ["text/html", "*/*"])
-def test_unknown_addresses_answer_with_a_problem(client: Client, address: str, accept: str) -> None:
-    answer = client.get(address, headers={"accept": accept})
-    assert answer.status_code == 404
-    assert answer["Content-Type"] == "application/problem+json"
-    assert "/api/docs" in json.loads(answer.content)["detail"]
-
-
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
-@pytest.mark.parametrize("who", [Client, member])
-def test_a_release_cannot_be_changed_at_its_address(who: Any, method: str) -> None:
-    release = install(make_dataset())
-    client = who()
-    client.handler.enforce_csrf_checks = True
-    for address in (f"/api/v1/releases/{release.pk}", "/api/v1/mechanisms"):
-        answer = getattr(client, method)(address)
-        assert answer.status_code == 405
-        assert answer["Content-Type"] == "application/problem+json"
-        assert "GET" in answer["Allow"]
-
-
-def test_an_unknown_host_is_refused_with_a_problem(client: Client) -> None:
-    answer = client.get("/api/v1/releases", headers={"host": "evil.example"})
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
-
-
 def test_an_unexpected_error_reveals_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,7 +334,7 @@ def test_an_unexpected_error_reveals_nothing(
     assert b"person 42" not in answer.content
 
 
-# The next tests are about mechanisms and datasets.
+# The next tests are about readiness and guarantees.
 
 
 def test_mechanisms_have_a_json_schema(client: Client) -> None:

@@ -29,25 +29,5 @@ def test_the_busiest_places_come_with_their_ranks() -> None:
     assert "as bounded: at most 2" in answer["ranks"]
 
 
-def test_a_context_has_ranks_of_its_own() -> None:
-    answer = Program().ask("GET", f"{address()}?k=1&context=12-24")
-    assert [each["name"] for each in answer["results"]] == ["Market"]
-    # All six counts lie within each other's noise, so no place is surely among the busiest.
-    assert (answer["surely_among_top"], answer["perhaps_among_top"]) == (0, 6)
-
-
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("k=0", "k"),
-        ("context=13-24", "context"),
-        ("top=3", "top"),
-    ],
-)
-def test_errors_name_the_parameter(query: str, field: str) -> None:
-    problem = Program().ask("GET", f"{address()}?{query}", None, 400)
-    assert field in str(problem)
-
-
 def test_other_releases_have_no_places_to_rank() -> None:
     Program().ask("GET", address(released=zones_release()), None, 409)

@@ -45,17 +45,11 @@ from dpgeo.releases.file_making import file_want
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.series import series_complete
 from tests.makers import make_dataset, make_ready, make_request
-from tests.storages import use_empty_storages
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install
 from tests.web.test_series import declare
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 
 @pytest.fixture

@@ -30,11 +30,6 @@ pytestmark = pytest.mark.django_db
 LIST = "/desk/audit/"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def last(kind: EventKind) -> Event:
     return Event.objects.filter(kind=kind).first() or pytest.fail(f"no event {kind}")
 
@@ -233,13 +228,6 @@ def test_the_filter_holds_for_the_page_and_for_the_exports(desk: Desk) -> None:
     ]
 
 
-def test_the_page_speaks_german(desk: Desk) -> None:
-    event_record(EventKind.DISCARDED, organisation=desk.organisation.pk, subject="walks")
-    page = desk.page("/de/desk/audit/")
-    assert "Protokoll" in page
-    assert "Discarded" not in page
-
-
 @pytest.mark.django_db(transaction=True)
 def test_events_are_printed_as_lines_of_json_once_they_are_committed(
     settings: Any, capsys: pytest.CaptureFixture[str]
@@ -261,28 +249,3 @@ def test_events_are_printed_as_lines_of_json_once_they_are_committed(
         "subject": "",
         "detail": "a\nb \u2028 \u00e9",
     }
-
-
-def test_no_event_is_printed_where_logs_are_for_people(
-    settings: Any, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
-) -> None:
-    settings.LOGS_ARE_JSON = False
-    with django_capture_on_commit_callbacks(execute=True):
-        event_record(EventKind.SIGN_IN, who="ann")
-    assert capsys.readouterr().out == ""
-
-
-def test_standard_output_that_is_closed_stops_nothing(
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    settings.LOGS_ARE_JSON = True
-    closed = io.StringIO()
-    closed.close()
-    monkeypatch.setattr("sys.stdout", closed)
-    with django_capture_on_commit_callbacks(execute=True):
-        event_record(EventKind.SIGN_IN, who="ann")
-    assert Event.objects.get().who == "ann"
-    assert "an event was not written to standard output: ValueError" in caplog.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import tarfile
 import time
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.commands import backup as backup_module
 from dpgeo.commands import restoration
-from dpgeo.commands.age_files import new_identity, read_identities, read_recipients
+from dpgeo.commands.age_files import new_identity, read_identities
 from dpgeo.commands.archives import archive_members, archive_verify
 from dpgeo.commands.rows import dump_rows, tables
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
@@ -540,37 +539,6 @@ def test_older_backups_expire_and_other_files_stay(tmp_path: Path) -> None:
     assert left == {*names[2:], parts[1], "notes.txt"}
 
 
-@pytest.mark.usefixtures("old")
-def test_backups_are_repeated_until_the_service_is_stopped(
-    backups: Backups, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If a backup fails, the service goes on and makes the next one."""
-    published(make_desk())
-    usual, tries = backup_module.backup_make, []
-
-    def once_without_space(**options: Any) -> Any:
-        tries.append(options)
-        if len(tries) == 1:
-            raise OSError(28, "No space left on device")
-        made = usual(**options)
-        os.kill(os.getpid(), signal.SIGTERM)
-        return made
-
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr("dpgeo.commands.management.commands.backup.backup_make", once_without_space)
-    monkeypatch.setattr("dpgeo.commands.management.commands.backup.RETRY_SECONDS", 0.01)
-    errors = io.StringIO()
-    words = [str(backups.folder), "--recipient", backups.recipient, "--every", "1"]
-    try:
-        with pytest.raises(SystemExit):
-            call_command("backup", *words, stdout=io.StringIO(), stderr=errors)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    assert "OSError" in errors.getvalue()
-    assert len(list(backups.folder.glob("dpgeo-*.tar.age"))) == 2
-
-
 def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(
     backups: Backups, monkeypatch: pytest.MonkeyPatch, new_machine: NewMachine
 ) -> None:
@@ -612,15 +580,3 @@ def test_an_erasure_that_cannot_be_recorded_is_not_made(
     with pytest.raises(OSError, match="space"):
         person_erase(dataset=dataset, person="p3", by=desk.user)
     assert not Suppression.objects.exists()
-
-
-def test_recipients_and_identities_are_checked(tmp_path: Path, backups: Backups) -> None:
-    with pytest.raises(InvalidInput):
-        read_recipients(["age1nonsense"])
-    with pytest.raises(CommandError, match="--recipient"):
-        call_command("backup", str(tmp_path / "out"))
-    with pytest.raises(CommandError, match="not replaced"):
-        call_command("backup", "--make-identity", str(backups.identity))
-    (tmp_path / "empty").write_text("nothing")
-    with pytest.raises(InvalidInput):
-        read_identities(tmp_path / "empty")

@@ -10,14 +10,12 @@ import pytest
 from django.core.cache import cache
 from django.core.files.base import ContentFile
 from django.core.management import call_command
-from django.db import DatabaseError
-from django.db.models import QuerySet
 from django.test import Client
 
 from dpgeo.datasets.storage import private_storage
 from dpgeo.pages import cards
-from dpgeo.pages.cards import FIELDS, Card, card_of, make_card
-from dpgeo.pages.release_summary import summarise, summary_of
+from dpgeo.pages.cards import FIELDS, Card, make_card
+from dpgeo.pages.release_summary import summarise
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
@@ -59,39 +57,11 @@ def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
     assert newer.card == {}
 
 
-def test_a_list_stores_the_card_that_it_had_to_make(client: Client, published: Release) -> None:
-    first = client.get("/").text
-    stored = Release.objects.get(pk=published.pk).card
-    assert stored["of"]["opens"] == summary_of(published).opens
-    assert json.loads(stored["of"]["looks"])
-    assert client.get("/").text == first
-
-
-def test_cards_of_an_older_version_are_made_anew(published: Release) -> None:
-    card = card_of(published)
-    Release.objects.filter(pk=published.pk).update(card={"fields": FIELDS - 1, "of": {}})
-    assert cards.cards_make(seconds=60) == 1
-    assert cards.cards_make(seconds=60) == 0
-    again = Release.objects.get(pk=published.pk)
-    assert card_of(again) == card
-
-
 def test_a_card_of_each_kind_of_map_can_be_stored() -> None:
     for released in releases.examples():
         card = make_card(summarise(released))
         stored = json.loads(json.dumps(asdict(card), allow_nan=False))
         assert Card(**stored) == card, type(released.content).__name__
-
-
-def test_a_list_is_shown_where_nothing_can_be_written(
-    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> int:
-        raise DatabaseError("attempt to write a readonly database")
-
-    monkeypatch.setattr(QuerySet, "update", fail)
-    assert published.title in client.get("/").text
-    assert Release.objects.get(pk=published.pk).card == {}
 
 
 def test_a_map_that_cannot_be_read_keeps_no_other_from_its_card(published: Release) -> None:

@@ -12,7 +12,7 @@ from django.test import Client, RequestFactory
 from dpgeo.accounts import devices
 from dpgeo.accounts.fresh_tokens import CLOCKS_APART, FreshSigner, is_younger, seal, unseal
 from dpgeo.pages.desk import confirming
-from tests.web.desk import PASSWORD, Desk, make_desk
+from tests.web.desk import PASSWORD, Desk
 from tests.web.test_second_factor import PROVE, Clock, enter, set_up
 
 pytestmark = pytest.mark.django_db
@@ -33,11 +33,6 @@ class WrongClock:
 @pytest.fixture
 def wrong_clock(monkeypatch: pytest.MonkeyPatch) -> WrongClock:
     return WrongClock(monkeypatch)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def test_only_times_that_are_past_are_recent(wrong_clock: WrongClock) -> None:

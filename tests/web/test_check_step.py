@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import io
-import json
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
-from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_discard, dataset_update
+from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
 
 
 def received(
@@ -87,13 +78,6 @@ def test_no_usable_row_stops(desk: Desk) -> None:
     assert upload.dataset.frozen_at is None
 
 
-def test_fewer_than_nine_in_ten_ask(desk: Desk) -> None:
-    upload = received(desk, rows_at(10.2, 50.2, 160) + rows_at(30, 10, 40))
-    assert "Only 80 of 100 rows can be used. Continue anyway?" in desk.page(address(upload))
-    assert desk.client.post(address(upload), COLUMNS).status_code == 422
-    assert desk.client.post(address(upload), COLUMNS | {"anyway": "1"}).status_code == 302
-
-
 @pytest.mark.parametrize(("usable", "status"), [(0, 422), (1, 422), (179, 422), (180, 302)])
 def test_it_asks_below_nine_in_ten_and_not_at_nine_in_ten(
     desk: Desk, usable: int, status: int
@@ -117,81 +101,6 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     assert upload.state == UploadState.RECEIVED
 
 
-def test_an_answer_is_marked_once_it_is_given(desk: Desk) -> None:
-    rows = [f"p{n},10.2,50.2,05/06/2026 {n % 24:02d}:00" for n in range(90)]
-    page = address(received(desk, rows, header="device,lon,lat,time"))
-    response = desk.client.get(page)
-    assert '<li class="asks"' in response.content.decode()
-    [(_, [first, second])] = response.context["questions"]
-    assert (first.chosen, second.chosen) == (True, False)
-    answer = desk.client.post(page, first.fields | {"try": "1", "unit": "person"})
-    for _, answers in answer.context["questions"]:
-        assert [each.label for each in answers if each.chosen] == [first.label]
-    shown = answer.content.decode()
-    assert '<li class="asks"' not in shown
-    assert "It is read like this." in response.content.decode()
-    other = desk.client.post(page, second.fields | {"try": "1", "unit": "person"})
-    assert '<li class="asks"' not in other.content.decode()
-
-
-def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
-    rows = [row.partition(",")[2] for row in rows_at(10.2, 50.2)]
-    upload = received(desk, rows, header="lon,lat,seen")
-    columns = {"longitude": "lon", "latitude": "lat", "time": "seen"}
-    unsaid = desk.client.post(address(upload), columns | {"unit": "person"})
-    assert "Choose the column that says whose row it is." in unsaid.content.decode()
-    tried = desk.client.post(address(upload), columns | {"unit": "record", "try": "1"})
-    assert "200 of 200 rows can be used." in tried.content.decode()
-    assert desk.client.post(address(upload), columns | {"unit": "record"}).status_code == 302
-    dataset = Dataset.objects.get()
-    assert dataset.unit == "record"
-    assert dataset.frozen_at is not None
-
-
-def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
-    rows = [f"{row},{n % 50}" for n, row in enumerate(rows_at(10.2, 50.2))]
-    upload = received(desk, rows, header="device,lon,lat,seen,speed")
-    page = desk.page(address(upload))
-    assert "Columns to average" in page
-    form = {**COLUMNS, "unit": "person"}
-    wrong = desk.client.post(address(upload), form | {"measures": "lat_mean: 0 to 9"})
-    assert "usual name for a place" in wrong.content.decode()
-    twice = desk.client.post(address(upload), form | {"measures": "seen: 0 to 9"})
-    assert "declared both as" in twice.content.decode()
-    line = {"measures": "speed: 0 to 40 km/h"}
-    tried = desk.client.post(address(upload), form | line | {"try": "1"})
-    assert "speed: 0 to 40 km/h" in tried.content.decode()
-    # A form that only answers a question of the page does not send the declared measures again.
-    desk.client.post(address(upload), form | {"try": "1"})
-    assert desk.client.post(address(upload), form | line).status_code == 302
-    dataset = Dataset.objects.get()
-    assert [(each.column, each.high) for each in dataset.measured] == [("speed", 40)]
-    assert dataset.frozen_at is not None
-    with pytest.raises(Conflict):
-        dataset_update(dataset=dataset, changes={"measures": []})
-
-
-def test_categories_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
-    rows = [
-        f"{row},{'walk' if n % 2 else 'hovercraft'}" for n, row in enumerate(rows_at(10.2, 50.2))
-    ]
-    upload = received(desk, rows, header="device,lon,lat,seen,mode")
-    page = desk.page(address(upload))
-    assert "Columns to divide maps by" in page
-    form = {**COLUMNS, "unit": "person"}
-    twice = desk.client.post(address(upload), form | {"categories": "seen: 1, 2"})
-    assert "declared both as" in twice.content.decode()
-    line = {"categories": "mode: walk, bike"}
-    tried = desk.client.post(address(upload), form | line | {"try": "1"})
-    assert "mode: walk, bike" in tried.content.decode()
-    assert desk.client.post(address(upload), form | line).status_code == 302
-    dataset = Dataset.objects.get()
-    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
-    assert dataset.frozen_at is not None
-    with pytest.raises(Conflict):
-        dataset_update(dataset=dataset, changes={"categories": []})
-
-
 def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     upload = received(desk, rows_at(-74.0, 40.6))
     place = f"{address(upload)}place/"
@@ -211,17 +120,6 @@ def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     assert desk.client.post(address(upload), COLUMNS).status_code == 302
     # The area is fixed once columns are confirmed, so it cannot be replaced.
     assert desk.client.post(place, {"place": "Paris"}).status_code == 422
-
-
-def test_an_exchange_renames_what_was_named_after_the_place(desk: Desk) -> None:
-    desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), "place": "Paris"})
-    dataset = Dataset.objects.get()
-    file = SimpleUploadedFile("a.csv", "\n".join(["device,lon,lat,seen", *rows_at(0, 0)]).encode())
-    desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
-    upload = Upload.objects.get()
-    desk.client.post(f"{address(upload)}place/", {"place": "Accra"})
-    dataset.refresh_from_db()
-    assert dataset.title == "Accra"
 
 
 def test_while_a_draft_waits_nothing_is_shown_to_compare_it_with(desk: Desk) -> None:
@@ -260,16 +158,3 @@ def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> N
     dataset_discard(dataset=again.dataset)
     tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
     assert tight.dataset.area_seen["areas"] == 2
-
-
-def test_a_format_is_declared_where_the_first_row_suggests_another(desk: Desk) -> None:
-    lines = [json.dumps({"who": n % 9, "lon": 10.2, "lat": 50.2}) for n in range(40)]
-    upload = received(desk, lines, header='{"trips": [', name="rows.json")
-    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "unit": "person"}
-    page = desk.client.post(address(upload), columns | {"file_format": "ndjson", "try": "1"})
-    assert "40 of 41 rows can be used." in page.content.decode()
-    upload.refresh_from_db()
-    assert (upload.state, bool(upload.failure)) == (UploadState.RECEIVED, False)
-    sent = desk.client.post(address(upload), columns | {"file_format": "ndjson"})
-    assert sent.status_code == 302
-    assert Dataset.objects.get().columns["file_format"] == "ndjson"

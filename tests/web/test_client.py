@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-import hashlib
-import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pyarrow.parquet
 import pytest
-import shapely
-from django.conf import settings
 from django.test import Client
-from dpgeo_client import ApiError, AsyncCatalogue, Catalogue, NetworkError, cli, upload
+from dpgeo_client import Catalogue, NetworkError, upload
 from dpgeo_client import Release as Read
-from dpgeo_client.slices import read_slice
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
-from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
-from dpgeo.releases.models import Release as StoredRelease
-from tests.makers import ask_for
-from tests.requirements import need
 from tests.unit.artefacts.releases import (
     examples,
-    flows_release,
     grid_release,
-    places_release,
     slices_release,
-    sparse_release,
 )
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOST = "http://testserver"
-
-PACKAGE = Path(settings.BASE_DIR) / "clients" / "python"
 
 
 def answer(request: httpx.Request) -> httpx.Response:
@@ -98,79 +80,6 @@ def test_the_measured_layer_is_the_default_or_every_slice_is(released: Released)
         assert len(table) == len(measured)
 
 
-def test_a_download_waits_until_the_file_is_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    stored = install(make_dataset(), grid_release())
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        ask_for(stored, "cells.csv")
-
-    monkeypatch.setattr("dpgeo_client.connection.time.sleep", sleep)
-    path = Catalogue(HOST).release(stored.pk).download(tmp_path, "CSV")
-    assert pauses == [3.0]
-    with path.open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    assert checksum == stored.files.get(name="cells.csv").sha256
-    with pytest.raises(TimeoutError, match="still being made"):
-        Catalogue(HOST)._connection.download(
-            f"/api/v1/releases/{stored.pk}/files/cells.tif", path, 0
-        )
-
-
-def test_a_map_by_time_is_in_long_form() -> None:
-    released = slices_release()
-    release = read(released)
-    cells = release.to_geopandas()
-    assert list(cells.columns[:3]) == ["slice", "start", "end"]
-    assert [
-        tuple(row) for row in cells[["slice", "start", "end"]].drop_duplicates().to_numpy()
-    ] == [
-        ("00:00 to 12:00", "00:00", "12:00"),
-        ("12:00 to 24:00", "12:00", "24:00"),
-    ]
-    for layer in layers(released):
-        mine = cells[cells["slice"] == layer.title]
-        assert layer.value is not None
-        assert mine["estimate"].tolist() == layer.value.tolist()
-        assert release.to_geopandas(layer.name)["estimate"].tolist() == layer.value.tolist()
-
-
-def test_flows_are_tables_of_lines_and_answer_from_here_to_there() -> None:
-    release = read(flows_release())
-    assert [each.layer for each in release.slices] == ["flows-00-12", "flows-12-24"]
-    lines = release.to_geopandas("flows-00-12")
-    assert set(lines.geometry.geom_type) == {"LineString"}
-    assert lines.loc[lines["origin"] == "n", "estimate"].tolist() == [410]
-    north, south = (4, 52.2, 5, 53), shapely.box(4, 52, 5, 52.1)
-    assert release.query_flow(north, south)["estimate"] == -7 + 4
-    assert release.query_flow(north, south, "flows-00-12")["estimate"] == -7
-    assert release.query_flow(destination=south)["estimate"] == 9 - 31
-    with pytest.raises(ApiError, match="no flows"):
-        read(grid_release()).query_flow(north, south)
-
-
-def test_the_busiest_places_come_from_the_client() -> None:
-    release = read(places_release(by_time=True))
-    assert [each["name"] for each in release.top(2)["results"]] == ["Post", "Station"]
-    assert release.top(1, "12-24")["results"][0]["name"] == "Market"
-    with pytest.raises(ApiError, match="context"):
-        release.top(context="noon")
-
-
-def test_every_division_of_time_has_its_times() -> None:
-    for slices in TIME_SLICES.values():
-        for key, title in zip(slices.keys, slices.titles, strict=True):
-            read_as = read_slice(f"cells-{key}", title)
-            assert read_as.start, key
-            assert read_as.end > read_as.start or read_as.end.endswith("24:00"), key
-    assert read_slice("cells-5-friday", "Friday")[2:] == ("Friday 00:00", "Friday 24:00")
-    assert read_slice("cells-working-days", "")[2:] == ("Monday 00:00", "Friday 24:00")
-    assert read_slice("cells-spring", "Spring")[2:] == ("", "")
-
-
 def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path) -> None:
     release = read(slices_release())
     statement = release.statement()
@@ -187,61 +96,6 @@ def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path)
     assert json.loads(metadata[b"geo"])["primary_column"] == "geometry"
 
 
-def test_a_written_table_opens_with_its_facts(tmp_path: Path) -> None:
-    import geopandas
-
-    cells = read(grid_release()).to_geopandas()
-    cells.to_parquet(tmp_path / "cells.parquet")
-    assert geopandas.read_parquet(tmp_path / "cells.parquet").attrs == cells.attrs
-
-
-def test_grids_are_arrays_over_latitude_and_longitude() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    release = read(slices_release())
-    array, cells = release.to_xarray(), release.to_geopandas()
-    assert array["estimate"].dims == ("slice", "latitude", "longitude")
-    assert array["start"].values.tolist() == ["00:00", "12:00"]
-    for row in cells.sample(10, random_state=1).itertuples():
-        spot = array.sel(slice=row.slice).sel(
-            latitude=row.geometry.centroid.y, longitude=row.geometry.centroid.x, method="nearest"
-        )
-        assert float(spot["estimate"]) == row.estimate
-        assert float(spot["latitude"]) == pytest.approx(row.geometry.centroid.y, abs=1e-4)
-    assert int(array["estimate"].notnull().sum()) == len(cells)
-    assert array.attrs["epsilon"] == "0.5"
-    assert isinstance(array.attrs["margins"], str)
-
-
-def test_arrays_of_listed_cells_keep_their_distances() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    array = read(sparse_release()).to_xarray()
-    steps = np.diff(array["longitude"].values)
-    assert steps == pytest.approx(np.full(len(steps), steps[0]))
-    assert (np.diff(array["latitude"].values) < 0).all()
-
-
-def test_layers_that_are_no_grid_of_cells_say_so() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    zones = next(each for each in examples() if type(each.content).__name__ == "ZonesRelease")
-    with pytest.raises(LookupError, match="no grid"):
-        read(zones).to_xarray()
-
-
-@pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
-def test_every_kind_of_map_is_drawn(released: Released, tmp_path: Path) -> None:
-    need(importlib.util.find_spec("matplotlib"), "matplotlib: make packages-full")
-    import matplotlib
-
-    matplotlib.use("agg")
-    release = read(released)
-    figure = release.plot()
-    figure.savefig(tmp_path / "drawn.png", dpi=40)
-    assert figure.get_suptitle() == release.title
-    assert release.facts["licence"] in figure.get_supxlabel()
-    titles = [axes.get_title() for axes in figure.axes]
-    assert {each.title for each in release.slices} <= set(titles)
-
-
 def test_notebooks_show_a_map_without_trusting_its_title() -> None:
     released = grid_release()
     hostile = {**released.about, "title": "<script>alert(1)</script>"}
@@ -251,47 +105,6 @@ def test_notebooks_show_a_map_without_trusting_its_title() -> None:
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 4
     assert release.facts["promise"]["sentence"].split(".")[0] in shown
-
-
-def test_a_frame_weighs_next_to_nothing_whatever_the_map(tmp_path: Path) -> None:
-    release = read(grid_release(96))
-    assert release.to_arrow().nbytes > 500_000
-    frame = release.explore(height=400)
-    assert len(frame.html) < 1000
-    assert f'src="{HOST}/embed/{release.id}/"' in frame.html
-    assert frame.html in frame.save(tmp_path / "map.html").read_text()
-    draft = install(make_dataset(), published=False)
-    facts = {**release.facts, "id": draft.pk, "state": "draft"}
-    with pytest.raises(LookupError, match="published"):
-        Read(release._connection, facts).explore()  # type: ignore[arg-type]
-
-
-def test_maps_are_found_by_words() -> None:
-    first, second = grid_release(), sparse_release()
-    install(make_dataset(title="Walks"), first)
-    renamed = {**second.about, "title": "Ferries to the islands"}
-    install(make_dataset(title="Boardings"), dataclasses.replace(second, about=renamed))
-    search = Catalogue(HOST).search
-    assert [each.title for each in search("FERR island")] == ["Ferries to the islands"]
-    assert [each.title for each in search("boardings")] == ["Ferries to the islands"]
-    assert len(search()) == 2
-    assert list(search("ferries walks")) == []
-    assert len(search(mechanism=first.mechanism)) == 1
-
-
-def test_the_network_has_errors_of_its_own(served: Callable[[Any], None]) -> None:
-    def broken(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("Connection refused")
-
-    served(broken)
-    with pytest.raises(NetworkError, match=r"testserver/api/v1/releases/x did not.*refused.*Check"):
-        Catalogue(HOST).release("x")
-    served(lambda request: httpx.Response(200, html="<h1>Welcome</h1>"))
-    with pytest.raises(ApiError, match="Is testserver a dpgeo site"):
-        Catalogue(HOST).release("x")
-    served(lambda request: httpx.Response(301, headers={"location": "https://testserver/"}))
-    with pytest.raises(ApiError, match="names: https://testserver/"):
-        Catalogue(HOST, key="dpg_secret").release("x")
 
 
 def test_a_file_changed_on_its_way_is_not_kept(
@@ -341,63 +154,3 @@ class _Store:
                 raise httpx.ReadError("Connection reset by peer")
             self.arrived += request.content
         return httpx.Response(204, headers={"upload-offset": str(len(self.arrived))})
-
-
-def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
-    release = read(slices_release())
-    documents = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
-    # The client's requests run in another thread, which cannot see the test's transaction. So a
-    # stand-in for the site answers with these documents.
-    served(lambda request: httpx.Response(200, json=documents[request.url.path.split("/")[-1]]))
-
-    async def ask() -> list[Any]:
-        async with AsyncCatalogue(HOST) as catalogue:
-            one = await catalogue.release(release.id)
-            listed = [each.facts async for each in catalogue.releases()]
-            return [one.facts, *listed, (await catalogue.search("walks"))[0].facts]
-
-    assert asyncio.run(ask()) == [release.facts] * 3
-
-
-def test_a_terminal_lists_saves_and_draws_maps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    release = read(slices_release())
-    ask_for(StoredRelease.objects.get())
-    page = f"{HOST}/de/maps/{release.id}/"
-    assert cli.main(["list", HOST, "walks"]) == 0
-    assert f"{HOST}/maps/{release.id}/" in capsys.readouterr().out
-    assert cli.main(["get", page, "--format", "CSV", "-o", str(tmp_path)]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "cells-00-12.csv",
-        "cells-12-24.csv",
-    ]
-    capsys.readouterr()
-    assert cli.main(["get", page, "--format", "Shapefile"]) == 1
-    assert "There is no Shapefile; there are CSV, " in capsys.readouterr().err
-    assert cli.main(["get", f"{HOST}/about/", "--format", "CSV"]) == 1
-    assert "no address of a map" in capsys.readouterr().err
-    if importlib.util.find_spec("matplotlib"):
-        assert cli.main(["plot", page, "-o", str(tmp_path / "map.png")]) == 0
-        assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_optional_packages_are_imported_where_they_are_used() -> None:
-    heavy = ["geopandas", "pyarrow", "xarray", "matplotlib", "tqdm", "pandas"]
-    code = f"import sys, dpgeo_client.cli; sys.exit(str([n for n in {heavy} if n in sys.modules]))"
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=PACKAGE, capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == "[]"
-
-
-def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:
-    release = read(grid_release())
-    frame = release.radius_map(5, willingness=800, travel_metres=9000, worker_share=0.2, lattice=24)
-    assert {"band", "line"} <= set(frame["feature"]) <= {"band", "line", "out_of_reach"}
-    assert frame.crs == "EPSG:4326"
-    assert frame.attrs["reward"] == 5
-    assert frame.attrs["settings"]["travel_metres"] == 9000
-    bands = frame[frame["feature"] == "band"]
-    assert (bands["from_metres"] < bands["to_metres"]).all()
-    with pytest.raises(ApiError, match="above 0"):
-        release.radius_map(5, target=0)

@@ -26,11 +26,11 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_run
 from tests.makers import make_release, make_request
 from tests.web import test_sources as sources
-from tests.web.test_sources import EXACT, empty_storages, folder
+from tests.web.test_sources import EXACT, folder
 
-__all__ = ["empty_storages", "folder"]
+__all__ = ["folder"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 SHARDS = 4
 

@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 
 from dpgeo.accounts.models import Role
-from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.datasets.data_protection import data_protection_set
 from dpgeo.datasets.models import DataProtection, Dataset
 from dpgeo.ingest.schema import Columns
@@ -29,11 +28,6 @@ TYPED = {
     "retention": "Rows are deleted after two years.",
     "contact": "privacy@northaven.example",
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def text_of(page: bytes) -> str:
@@ -67,41 +61,6 @@ def test_what_is_stated_is_public_once_a_map_is(desk: Desk, tmp_path: Path) -> N
     assert address in Client().get(f"/maps/{release.pk}/privacy/").content.decode()
 
 
-def test_the_api_tells_it_at_once_also_in_lists(desk: Desk, tmp_path: Path) -> None:
-    dataset = desk.declare()
-    make_ready(dataset, tmp_path)
-    release_publish(release=make_release(dataset), by=desk.user)
-
-    def told() -> list[Any]:
-        one = Client().get(f"/api/v1/datasets/{dataset.slug}").json()
-        (listed,) = Client().get("/api/v1/datasets").json()["results"]
-        return [one["data_protection"], listed["data_protection"]]
-
-    assert told() == [None, None]
-    stated(desk, dataset)
-    assert told() == [TYPED, TYPED]
-    changed = {**TYPED, "purpose": "Parking near stations."}
-    stated(desk, dataset, purpose=changed["purpose"])
-    assert told() == [changed, changed]
-
-
-def test_unsuitable_statements_are_refused_at_their_field(desk: Desk) -> None:
-    dataset = desk.declare()
-    form = f"/desk/datasets/{dataset.slug}/data-protection/"
-    for name in ("controller", "purpose", "retention", "contact"):
-        assert desk.client.post(form, {**TYPED, name: ""}).status_code == 422
-        with pytest.raises(InvalidInput) as refusal:
-            stated(desk, dataset, **{name: " "})
-        assert refusal.value.field == name
-    with pytest.raises(InvalidInput, match="legal basis"):
-        stated(desk, dataset, basis="because")
-    assert not DataProtection.objects.exists()
-    other = make_desk("Other house", "other")
-    assert other.client.post(form, TYPED).status_code == 404
-    with pytest.raises(NotAllowed):
-        data_protection_set(dataset=dataset, by=other.user, **TYPED)
-
-
 def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -130,10 +89,3 @@ def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
     assert "Rechtsgrundlage" in german
     other = make_desk("Other house", "other")
     assert other.client.get(address).status_code == 404
-
-
-def test_an_assessment_of_nothing_says_what_is_missing(desk: Desk) -> None:
-    dataset = desk.declare()
-    text = text_of(desk.client.get(f"/desk/datasets/{dataset.slug}/assessment/").content)
-    assert "None yet." in text
-    assert text.count("…") > 5

@@ -13,26 +13,19 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db import IntegrityError
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import may, role_in
-from dpgeo.accounts.services import organisation_create
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.datasets.person_keys import unseal
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import (
     canonical_path,
-    datasets_public,
-    datasets_visible_to,
     ready_upload,
-    uploads_visible_to,
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
@@ -66,25 +59,6 @@ def stored_uploads() -> set[str]:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("title", "  "),
-        ("title", "x" * 201),
-        ("title", "a\x00b"),
-        ("licence", ""),
-        ("unit", "household"),
-        ("time_zone", "Mars/Olympus"),
-        ("time_zone", "posix/Europe/Berlin"),
-        ("time_zone", "../../etc/passwd"),
-        ("time_zone", ""),
-        ("study_area", None),
-        ("study_area", {}),
-        ("study_area", {"type": "Point", "coordinates": [1, 2]}),
-        ("study_area", {"type": "Polygon", "coordinates": []}),
-        ("study_area", {"type": "Polygon", "coordinates": "here"}),
-        ("study_area", {"type": "Feature", "geometry": None}),
-        (
-            "study_area",
-            {"type": "Polygon", "coordinates": [[[50, 100], [51, 100], [51, 101], [50, 100]]]},
-        ),
         ("public_attributes", "app"),
         ("public_attributes", ["app"]),
         ("public_attributes", [{"column": "app"}]),
@@ -134,12 +108,7 @@ def stored_uploads() -> set[str]:
         ("categories", [{"column": "mode", "values": ["walk"]}] * 2),
         ("categories", [{"column": f"c{n}", "values": ["a"]} for n in range(11)]),
         ("categories", [{"column": "user_id", "values": ["a"]}]),
-        ("budget", Fraction(0)),
         ("budget", Fraction(1, 3)),
-        ("budget", "nan"),
-        ("budget", None),
-        ("slug", "not a slug"),
-        ("slug", "x" * 81),
     ],
 )
 def test_an_invalid_declaration_is_refused_with_the_name_of_its_field(
@@ -149,14 +118,6 @@ def test_an_invalid_declaration_is_refused_with_the_name_of_its_field(
         make_dataset(**{field: value})
     assert refused.value.field == field
     assert refused.value.message
-
-
-def test_a_dataset_gets_an_address_from_its_title_and_a_key_of_its_own() -> None:
-    first, second = (make_dataset(title="Fahrräder in der Stadt") for _ in range(2))
-    assert (first.slug, second.slug) == ("fahrrader-in-der-stadt", "fahrrader-in-der-stadt-2")
-    keys = {unseal(bytes(each.sealed_person_key)) for each in (first, second)}
-    assert [len(key) for key in keys] == [32, 32]
-    assert make_dataset(title="東京").slug == "dataset"
 
 
 def test_an_address_is_used_once() -> None:
@@ -177,17 +138,6 @@ def test_addresses_do_not_reveal_the_datasets_of_others() -> None:
     named = [make_dataset(ours, title="Trips", at_console=False).slug for _ in range(2)]
     assert all(re.fullmatch(r"trips-[a-z2-9]{6}", slug) for slug in named)
     assert len(set(named)) == 2
-
-
-def test_only_a_name_or_address_that_exists_is_reported_as_taken() -> None:
-    organisation = organisation_create(name="Harbour office", slug="harbour")
-
-    for name, slug in [("Harbour office", "other"), ("Other", "harbour")]:
-        with pytest.raises(InvalidInput, match="already an organisation"):
-            organisation_create(name=name, slug=slug)
-    with pytest.raises(IntegrityError, match="sector"):
-        organisation_create(name="Other", sector="unheard of")
-    assert organisation.slug == "harbour"
 
 
 def test_datasets_of_one_organisation_can_share_a_ledger() -> None:
@@ -269,32 +219,6 @@ def test_a_file_over_the_limit_is_refused_and_not_stored(settings: Any) -> None:
     assert not Upload.objects.exists()
 
 
-def test_a_browsers_file_over_the_limit_is_refused_too(settings: Any) -> None:
-    settings.DPGEO_MAX_UPLOAD_BYTES = 10
-    file = TemporaryUploadedFile("trips.csv", "text/csv", 11, None)
-    with pytest.raises(InvalidInput):
-        upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
-
-
-def test_a_browsers_file_is_stored_whole() -> None:
-    file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
-    file.write(CSV)
-    file.seek(0)
-    upload = upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
-    file.close()
-    path = Path(private_storage().path(upload.raw_name))
-    assert path.read_bytes() == CSV
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_an_empty_file_is_refused_and_not_stored() -> None:
-    dataset, before = make_dataset(), stored_uploads()
-    with pytest.raises(InvalidInput) as refused:
-        upload_receive(dataset=dataset, file=io.BytesIO(), file_name="a.csv", created_by=None)
-    assert refused.value.field == "file"
-    assert stored_uploads() == before
-
-
 def test_a_broken_transfer_leaves_nothing_behind() -> None:
     class Broken(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
@@ -320,12 +244,6 @@ def test_a_declaration_can_be_discarded_until_an_upload_is_confirmed() -> None:
     assert remaining.uploads.count() == 1
 
 
-def test_a_preview_suggests_the_columns() -> None:
-    preview = upload_preview(upload=make_received(make_dataset()))
-    assert preview.columns == ["who", "lat", "lon"]
-    assert (preview.suggested.latitude, preview.suggested.longitude) == ("lat", "lon")
-
-
 def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> None:
     dataset = make_dataset()
     upload = upload_confirm(upload=make_received(dataset), columns=COLUMNS)
@@ -341,45 +259,6 @@ def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> N
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert b"ann" not in path.read_bytes()
     assert not upload_ingest(upload_id=upload.pk)
-
-
-def test_a_file_without_a_usable_row_is_accepted() -> None:
-    upload = make_received(make_dataset(), b"who,lat,lon\nann,400.17,10\n")
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.state == UploadState.READY
-    assert upload.report is not None
-    assert upload.report["accepted"] == 0
-
-
-@pytest.mark.parametrize(
-    ("columns", "field"),
-    [
-        (Columns(longitude="lon", latitude="lat"), "columns.person"),
-        (Columns(longitude="lon", latitude="latitude", person="who"), "columns.latitude"),
-        (Columns(longitude="", latitude="lat", person="who"), "columns.longitude"),
-        (Columns(longitude="lon", latitude="lon", person="who"), "columns.latitude"),
-    ],
-)
-def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field: str) -> None:
-    dataset = make_dataset()
-    upload = make_received(dataset)
-    with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns)
-    assert refused.value.field == field
-    dataset.refresh_from_db()
-    assert dataset.frozen_at is None
-    assert not Job.objects.exists()
-
-
-def test_a_record_dataset_needs_no_person() -> None:
-    dataset = make_dataset(unit="record")
-    columns = Columns(longitude="lon", latitude="lat")
-    upload = upload_confirm(upload=make_received(dataset), columns=columns)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.state == UploadState.READY
 
 
 def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> None:
@@ -515,13 +394,6 @@ def test_a_failed_ingestion_fails_the_upload_which_may_be_confirmed_again() -> N
     assert Upload.objects.get(pk=upload.pk).state == UploadState.READY
 
 
-def test_a_deleted_file_is_reported_as_deleted(tmp_path: Path) -> None:
-    upload = make_ready(make_dataset(), tmp_path)
-    private_storage().delete(upload.canonical_name)
-    with pytest.raises(Conflict, match="upload the file again"), canonical_path(upload):
-        pass
-
-
 def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_ready(dataset, tmp_path)
@@ -530,35 +402,6 @@ def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     Upload.objects.filter(pk=first.pk).update(created_at=timezone.now() - timedelta(hours=1))
     assert ready_upload(dataset) == second
     assert release.upload == first
-
-
-def test_the_reaper_resumes_a_lost_ingestion_without_a_second_file() -> None:
-    upload = make_received(make_dataset())
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    canonical = upload.canonical_name
-    Job.objects.update(state=JobState.QUEUED)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.canonical_name == canonical
-    folder = Path(private_storage().path("canonical"))
-    names = Upload.objects.exclude(canonical_name="").values_list("canonical_name", flat=True)
-    assert canonical in names
-    assert len([path for path in folder.iterdir() if f"canonical/{path.name}" == canonical]) == 1
-
-
-def test_only_members_see_a_dataset_and_its_uploads(tmp_path: Path) -> None:
-    dataset = make_dataset()
-    make_ready(dataset, tmp_path)
-    member = make_user(dataset.organisation)
-    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
-    gone = make_user(dataset.organisation, is_active=False)
-    boss = make_user(is_superuser=True)
-    for person, sees in ((member, 1), (stranger, 0), (gone, 0), (boss, 1)):
-        assert datasets_visible_to(person).count() == sees
-        assert uploads_visible_to(person).count() == sees
-    assert not datasets_public().exists()
 
 
 @pytest.mark.parametrize(
@@ -579,52 +422,3 @@ def test_each_role_allows_exactly_its_actions(role: Role | None, allowed: set[st
     actions = {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"}
     assert {action for action in actions if may(user, dataset, action)} == allowed
     assert role_in(user, dataset.organisation) == role
-
-
-def test_words_for_portals_are_tidied() -> None:
-    dataset = make_dataset()
-    changes = {
-        "keywords": [" Walking ", "walking", "", "parks"],
-        "themes": ["TRAN", "SOCI", "TRAN"],
-        "contact": "walks@example.org",
-        "covers_from": "2026-03-01",
-        "covers_until": "2026-03-31",
-    }
-    dataset_update(dataset=dataset, changes=changes)
-    assert (dataset.keywords, dataset.themes) == (["Walking", "parks"], ["SOCI", "TRAN"])
-    assert dataset.contact_address == "walks@example.org"
-    dataset_update(dataset=dataset, changes={"contact": "", "covers_until": None})
-    assert dataset.contact_address == dataset.organisation.contact
-    assert dataset.covers_until is None
-
-
-def test_data_that_grow_have_no_last_day() -> None:
-    dataset = make_dataset()
-    changes = {"covers_from": "2026-03-01", "covers_until": "2026-03-31", "new_files": "append"}
-    with pytest.raises(InvalidInput, match="no last day") as refused:
-        dataset_update(dataset=dataset, changes=changes)
-    assert refused.value.field == "covers_until"
-    dataset_update(dataset=dataset, changes=changes | {"covers_until": None})
-    with pytest.raises(InvalidInput, match="no last day"):
-        dataset_update(dataset=dataset, changes={"covers_until": "2026-03-31"})
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("keywords", "walking"),
-        ("keywords", [1]),
-        ("keywords", ["x" * 51]),
-        ("keywords", [f"word {number}" for number in range(21)]),
-        ("themes", ["WALK"]),
-        ("contact", "nobody"),
-        ("covers_from", "2026-02-30"),
-        ("covers_until", "2026-02-28"),
-    ],
-)
-def test_words_that_portals_could_not_use_are_refused(field: str, value: Any) -> None:
-    dataset = make_dataset()
-    dataset_update(dataset=dataset, changes={"covers_from": "2026-03-01"})
-    with pytest.raises(InvalidInput) as refused:
-        dataset_update(dataset=dataset, changes={field: value})
-    assert refused.value.field == field

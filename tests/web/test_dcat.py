@@ -7,7 +7,6 @@ import json
 import sys
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from django.test import Client
 
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.releases.models import Release
-from tests.makers import ask_for
 from tests.requirements import need
 from tests.series_maps import install_series
 from tests.unit.artefacts.releases import grid_release, partition_release
@@ -84,17 +82,6 @@ def test_all_syntaxes_say_the_same(release: Release) -> None:
     assert lib.URIRef(f"{HOST}/maps/{other.pk}/") in set(graphs[0].subjects())
     for each in graphs[1:]:
         assert isomorphic(graphs[0], each)
-
-
-def test_an_empty_catalogue_is_still_one() -> None:
-    for syntax in SYNTAXES:
-        assert len(graph(syntax)) > 5
-
-
-def test_an_unknown_syntax_is_named() -> None:
-    answer = Client().get("/api/v1/catalogue?syntax=n3")
-    assert answer.status_code == 400
-    assert "turtle" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("licence", ["CC BY 4.0", "Ask us first"])
@@ -196,57 +183,3 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> types.
     vars(made).update(members)
     monkeypatch.setitem(sys.modules, name, made)
     return made
-
-
-@pytest.mark.parametrize("syntax", SYNTAXES)
-def test_ckan_harvests_everything(ckan: Any, release: Release, syntax: str) -> None:
-    ask_for(release)
-    parser = ckan(profiles=["euro_dcat_ap_3"])
-    parser.parse(page(syntax), _format=PARSERS[syntax])
-    [harvested] = parser.datasets()
-    assert parser.next_page() is None
-    extras = {each["key"]: each["value"] for each in harvested["extras"]}
-    assert (harvested["title"], harvested["notes"]) == (release.title, release.description)
-    assert harvested["url"] == extras["uri"] == f"{HOST}/maps/{release.pk}/"
-    assert {each["name"] for each in harvested["tags"]} == set(DECLARED["keywords"])
-    assert {each.rpartition("/")[2] for each in json.loads(extras["theme"])} == {"TRAN", "SOCI"}
-    assert (extras["contact_email"], extras["contact_name"]) == (
-        "walks@example.org",
-        "Example City",
-    )
-    assert extras["publisher_name"] == "Example City"
-    assert (extras["temporal_start"], extras["temporal_end"]) == ("2026-03-01", "2026-05-31")
-    assert extras["access_rights"].endswith("/PUBLIC")
-    assert release.published_at is not None
-    assert extras["issued"] == release.published_at.date().isoformat()
-    assert extras["identifier"] == release.pk
-    assert len(json.loads(extras["documentation"])) == 2
-    assert json.loads(extras["spatial_bbox"])["type"] == "Polygon"
-    assert harvested["license_id"] == "CC-BY-4.0"
-    data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
-    files = {file.name: file for file in data}
-    assert {each["url"].rpartition("/")[2] for each in harvested["resources"]} == set(files)
-    for each in harvested["resources"]:
-        file = files[each["url"].rpartition("/")[2]]
-        assert (int(each["size"]), each["hash"]) == (file.size, file.sha256)
-        assert each["mimetype"].endswith(file.media_type.partition(";")[0])
-        assert (each["license"], each["rights"]) == (CC_BY, "City & Partners")
-        assert each["hash_algorithm"].endswith("sha256")
-        assert each["name"].startswith(file.kind.title)
-        assert each["format"]
-
-
-def test_ckan_follows_the_pages(ckan: Any) -> None:
-    shown = {install(make_dataset(title=f"Map {number}")).pk for number in range(3)}
-    address, seen = f"{HOST}/api/v1/catalogue?limit=2&syntax=turtle", set()
-    while address:
-        answer = Client().get(address.removeprefix(HOST))
-        parser = ckan(profiles=["euro_dcat_ap_3"])
-        parser.parse(answer.content, _format="turtle")
-        seen |= {each["url"].split("/")[-2] for each in parser.datasets()}
-        address = parser.next_page()
-    assert seen == shown
-
-
-def test_the_credit_of_the_shapes_stands_beside_them() -> None:
-    assert "CC BY 4.0" in Path(SHAPES.parent, "README.md").read_text()

@@ -5,16 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-import shapely
 
-from dpgeo.budgets.models import Entry
 from dpgeo.core.levels import make_level
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.pages.desk.figures import Budget, budget_of, mesh_of, outline_of
-from dpgeo.pages.templatetags.figures import bought, epsilon
+from dpgeo.pages.desk.figures import Budget, budget_of
+from dpgeo.pages.templatetags.figures import epsilon
 from dpgeo.releases.services import release_cancel
-from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.grid import Grid
 from tests.web.desk import make_desk
 
 pytestmark = pytest.mark.one_database
@@ -83,40 +79,6 @@ def test_the_remaining_budget_is_shown_as_a_number_of_releases(
 )
 def test_an_epsilon_is_written_exactly(value: Fraction, text: str) -> None:
     assert epsilon(value) == text
-
-
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("Trips (auto)", "Trips (Fine where busy)"),
-        ("Trips (of auto) (a series, zones)", "Trips (of auto) (a series, Counts of zones)"),
-        ("Trips (debited again)", "Trips (debited again)"),
-    ],
-)
-def test_spending_names_methods_as_pages_do(what: str, words: str) -> None:
-    assert bought(Entry(what=what)) == words
-
-
-@pytest.mark.django_db
-def test_a_map_is_named_with_its_method_in_the_list_of_spending() -> None:
-    desk = make_desk()
-    dataset = desk.declare(ready=True)
-    desk.request(dataset, mechanism="auto", title="Trips")
-    page = desk.page(f"/desk/datasets/{dataset.slug}/")
-    assert "Trips (Fine where busy)" in page
-    assert "(auto)" not in page
-
-
-def test_a_mesh_has_as_many_cells_across_as_the_grid() -> None:
-    area = StudyArea.from_bounds(10, 50, 10.2, 50.1)
-    mesh = mesh_of(area, outline_of(area), Grid.over(area, 64).ground_cell_metres)
-    assert mesh.across == 64
-    assert mesh.visible
-
-
-def test_an_outline_of_many_corners_is_drawn_with_few() -> None:
-    circle = StudyArea(shapely.Point(10, 50).buffer(0.1, quad_segs=2000))
-    assert outline_of(circle).path.count("L") < 200
 
 
 @pytest.mark.django_db

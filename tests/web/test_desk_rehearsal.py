@@ -12,7 +12,7 @@ from dpgeo.budgets.services import Accounting
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -25,11 +25,6 @@ FIELDS = {
     "bounding": "random",
     "totals": "0",
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 @pytest.fixture
@@ -66,11 +61,6 @@ def test_it_has_the_gaussian_noise_of_a_budget_in_rho(desk: Desk) -> None:
     assert "data-rehearsal" in page
 
 
-def test_it_uses_the_guessed_number_of_people(desk: Desk, dataset: Dataset) -> None:
-    guess = {"guess_people": "5000", "guess_records": "10", "guess_share": "0.01"}
-    assert json.loads(rehearsal(desk, dataset, **guess)[0].document)["people"] == 5000
-
-
 def test_it_uses_only_published_maps(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     assert rehearsal(desk, dataset)[0].last is None
@@ -86,15 +76,6 @@ def test_it_uses_only_published_maps(desk: Desk, dataset: Dataset) -> None:
     assert rehearsal(desk, dataset, counting="visits")[0].last is None
 
 
-def test_there_is_none_without_cells_or_with_too_many(desk: Desk, dataset: Dataset) -> None:
-    assert rehearsal(desk, dataset, **{"uniform-grid.cells": "4096"})[0] is None
-    quote = desk.client.get(
-        f"/desk/datasets/{dataset.slug}/quote", FIELDS | {"mechanism": "private-clusters"}
-    )
-    assert quote.context["quote"] is not None
-    assert quote.context["rehearsal"] is None
-
-
 def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
     address = f"/desk/datasets/{dataset.slug}/ground.json"
     shapes = desk.client.get(address).json()
@@ -103,9 +84,3 @@ def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
     shown = {"bounds", "land", "inside", "coast", "names", "names_from"}
     assert set(shapes["basemap"]) == shown
     assert desk.signed_in("stranger", role=None).get(address).status_code == 404
-
-
-def test_it_says_if_the_map_will_have_regions_of_many_sizes(desk: Desk, dataset: Dataset) -> None:
-    sentence = "of many sizes, chosen with noise"
-    assert sentence not in rehearsal(desk, dataset)[1]
-    assert sentence in rehearsal(desk, dataset, mechanism="dpcube")[1]

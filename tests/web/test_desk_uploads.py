@@ -6,39 +6,24 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django import Settings
 
-from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets import preview_slots, previews
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_preview
-from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.models import Job
-from dpgeo.jobs.services import job_fail, job_lease, job_progress
-from dpgeo.phrases import Phrase
-from tests.web.desk import HEAD, Desk, invented_rows, make_desk
+from tests.web.desk import Desk, invented_rows, make_desk
 
 pytestmark = pytest.mark.django_db
 
 JSON = {"Accept": "application/json"}
 COLUMNS = {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
 
 
 def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
@@ -52,34 +37,6 @@ def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload
     file = csv(invented_rows() if text is None else text, name)
     desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
     return Upload.objects.get()
-
-
-def test_it_takes_a_file_from_a_plain_form(desk: Desk) -> None:
-    upload = send(desk)
-    assert upload.state == UploadState.RECEIVED
-    page = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "We read your file like this" in page
-    assert "10.02" in page
-
-
-def test_it_gives_a_script_the_next_address(desk: Desk) -> None:
-    address = f"/desk/datasets/{desk.declare().slug}/upload/"
-    answer = desk.client.post(address, {"file": csv(invented_rows())}, headers=JSON)
-    assert answer.json() == {"next": f"/desk/uploads/{Upload.objects.get().pk}/"}
-
-
-@pytest.mark.parametrize(
-    ("sent", "message"),
-    [({}, "Choose a file first."), ({"file": csv("")}, "empty")],
-)
-def test_it_refuses_a_form_without_a_file(
-    desk: Desk, sent: dict[str, SimpleUploadedFile], message: str
-) -> None:
-    address = f"/desk/datasets/{desk.declare().slug}/upload/"
-    answer = desk.client.post(address, sent)
-    assert answer.status_code == 422
-    assert message in answer.content.decode()
-    assert not Upload.objects.exists()
 
 
 def test_it_refuses_a_file_above_the_limit_before_reading_it(
@@ -105,20 +62,6 @@ def test_it_refuses_strangers_without_reading_their_file(desk: Desk) -> None:
     assert Client().post(address, {"file": csv("x")})["Location"].startswith("/accounts/login/")
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.post(address, {"file": csv("x")}).status_code == 404
-
-
-def test_it_exchanges_swapped_coordinates_at_one_click(desk: Desk) -> None:
-    text = invented_rows().replace("device,lon,lat", "device,lat,lon")
-    upload = send(desk, text)
-    address = f"/desk/uploads/{upload.pk}/"
-    assert "swapped" in desk.page(address)
-    answer = desk.client.post(
-        address, COLUMNS | {"longitude": "lon", "latitude": "lat", "exchange": "1"}
-    )
-    assert answer.status_code == 200
-    form = answer.context["form"]
-    assert (form["longitude"].value(), form["latitude"].value()) == ("lat", "lon")
-    assert Upload.objects.get().state == UploadState.RECEIVED
 
 
 @pytest.mark.parametrize(
@@ -160,20 +103,6 @@ def test_the_report_is_hidden_while_a_draft_waits_for_a_decision(desk: Desk) -> 
     assert "Can be used" not in page
 
 
-def test_it_accepts_a_file_without_a_usable_row(desk: Desk) -> None:
-    upload = send(desk, HEAD)
-    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
-    assert upload_ingest(upload_id=upload.pk)
-    assert "Rows read" in desk.page(f"/desk/uploads/{upload.pk}/")
-
-
-def test_it_says_why_a_file_cannot_be_read_at_all(desk: Desk) -> None:
-    upload = send(desk, "lon,lon,lat\n1,2,3\n")
-    page = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "Upload another file" in page
-    assert 'role="alert"' in page
-
-
 def test_a_file_that_cannot_be_read_has_failed_and_can_be_removed(desk: Desk) -> None:
     upload = send(desk, "%PDF-1.7 not a table", "report.pdf")
     upload.refresh_from_db()
@@ -206,71 +135,11 @@ def test_the_preview_of_a_file_is_stored_until_it_is_read(desk: Desk) -> None:
     assert Upload.objects.get().preview == ""
 
 
-def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, keep_raw=True)
-    upload = dataset.uploads.get()
-    address = f"/desk/uploads/{upload.pk}/columns/"
-    assert address in desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "Other columns may be chosen" in desk.page(address)
-    other = COLUMNS | {"time": ""}
-    assert desk.client.post(address, other)["Location"] == f"/desk/uploads/{upload.pk}/"
-    assert upload_ingest(upload_id=upload.pk)
-    dataset.refresh_from_db()
-    assert dataset.columns["time"] == ""
-    desk.request(dataset)
-    assert address not in desk.page(f"/desk/uploads/{upload.pk}/")
-    assert desk.client.post(address, COLUMNS)["Location"] == f"/desk/uploads/{upload.pk}/"
-    dataset.refresh_from_db()
-    assert dataset.columns["time"] == ""
-
-
-def test_it_shows_the_columns_fixed_by_releases(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    desk.request(dataset)
-    other = csv(invented_rows().replace("device", "who"))
-    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
-    page = desk.page(answer["Location"])
-    assert "Maps use these columns" in page
-    answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
-    assert answer.status_code == 422
-    assert "device" in str(answer.context["form"].errors)
-
-
-def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> None:
-    upload = send(desk)
-    address = f"/desk/uploads/{upload.pk}/"
-    desk.client.post(address, COLUMNS)
-    lease = job_lease(job_id=Job.objects.get().pk)
-    assert lease
-    job_fail(job_id=Job.objects.get().pk, lease=lease, reason=Phrase("The disk is full."))
-    page = desk.page(address)
-    assert "The disk is full." in page
-    assert "Looks right" in page
-    assert desk.client.post(address, COLUMNS)["Location"] == address
-    assert upload_ingest(upload_id=upload.pk)
-
-
 def test_it_shows_an_upload_only_to_members(desk: Desk) -> None:
     upload = send(desk)
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.get(f"/desk/uploads/{upload.pk}/").status_code == 404
     assert stranger.post(f"/desk/uploads/{upload.pk}/", COLUMNS).status_code == 404
-
-
-def test_it_shows_the_progress_of_a_job(desk: Desk) -> None:
-    upload = send(desk)
-    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
-    job = Job.objects.get()
-    address = f"/desk/jobs/{job.pk}.json"
-    assert desk.client.get(address).json()["step"] == "Waiting for a worker"
-    lease = job_lease(job_id=job.pk)
-    assert lease
-    job_progress(job_id=job.pk, lease=lease, step=Phrase("Reading rows"), done=30, total=40)
-    status = desk.signed_in("steward", role=Role.STEWARD).get(address).json()
-    assert (status["step"], status["detail"], status["percent"]) == ("Reading rows", "30 of 40", 75)
-    assert status["segments"] == [75, 0]
-    stranger = make_desk(name="Other house", owner="other").client
-    assert stranger.get(address).status_code == 404
 
 
 def test_only_two_previews_are_made_at_a_time(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,31 +213,3 @@ def test_a_trial_under_an_area_that_was_changed_meanwhile_is_not_kept(
         upload_preview(upload=upload)
     upload.refresh_from_db()
     assert upload.preview == ""
-
-
-def test_practice_files_have_a_column_for_everything_that_is_declared(desk: Desk) -> None:
-    """Practice files have a column for everything that is declared, with usable values.
-
-    Otherwise a map of averages or by category could not be tried with them.
-    """
-    dataset = desk.declare(
-        measures=[
-            {"column": "speed", "low": 0, "high": 40},
-            {"column": "helmet", "answer": True},
-        ],
-        categories=[{"column": "mode, main", "values": ["foot", "bicycle"]}],
-        public_attributes=[{"column": "app", "values": ["1", "2"]}],
-    )
-    upload = upload_practice(dataset=dataset, created_by=desk.user)
-    columns = Columns(longitude="longitude", latitude="latitude", person="person", time="time")
-    upload_confirm(upload=upload, columns=columns)
-    assert upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    with canonical_path(upload) as path:
-        table = pq.read_table(path)
-    speed, wearing = (table[name] for name in ("measure_0", "measure_1"))
-    assert speed.null_count == wearing.null_count == 0
-    assert len(speed.unique()) > 100
-    assert set(wearing.to_pylist()) == {0, 1}
-    assert set(table["category_0"].to_pylist()) == {0, 1}, "Words are the declared ones."
-    assert len(table["attributes"].unique()) == 2

@@ -24,7 +24,6 @@ from dpgeo.ground.water import NATURAL_EARTH
 from dpgeo.spatial.area import StudyArea
 from tests.maps import grid_release
 from tests.unit.ground.test_water import LAKE, region
-from tests.web.api import DECLARATION, program_of
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -113,14 +112,6 @@ def test_two_owners_with_the_same_outline_get_the_same_area(desk: Desk) -> None:
     assert one.study_area == other.study_area
 
 
-def test_an_area_at_sea_is_refused_at_its_tick(desk: Desk, coast: Callable[[float], None]) -> None:
-    coast(15.0)
-    answer = declare(desk, **TICKED)
-    assert answer.status_code == 422
-    assert "Nothing of the study area is land" in answer.content.decode()
-    assert not Dataset.objects.exists()
-
-
 @pytest.mark.usefixtures("coast")
 def test_water_can_be_left_out_of_another_area_only_before_any_file(desk: Desk) -> None:
     declare(desk, **SIDES)
@@ -136,19 +127,6 @@ def test_water_can_be_left_out_of_another_area_only_before_any_file(desk: Desk) 
     assert refused.value.field == "leave_out_water"
     edit = desk.client.get(f"/desk/datasets/{dataset.slug}/edit/").content.decode()
     assert "Leave out the sea" not in edit
-
-
-@pytest.mark.usefixtures("coast")
-def test_programs_leave_water_out_with_the_area_that_they_declare(desk: Desk) -> None:
-    area = shapely.geometry.mapping(shapely.box(10, 50, 10.5, 50.2))
-    body = {**DECLARATION, "study_area": area, "leave_out_water": True}
-    declared = program_of(desk).ask("POST", "/api/v1/datasets", body, 201)
-    stored = Dataset.objects.get()
-    assert declared["study_area"] == stored.study_area
-    assert stored.area.bounds[0] > 10.2
-    body["leave_out_water"] = "yes"
-    refused = program_of(desk).ask("POST", "/api/v1/datasets", body, 400)
-    assert "leave_out_water" in str(refused)
 
 
 def test_statements_say_that_water_was_left_out() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -43,9 +42,8 @@ from tests.makers import (
     make_request,
     make_user,
 )
-from tests.storages import use_empty_storages
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
 
@@ -69,12 +67,6 @@ def erase(dataset: Dataset, person: str) -> Upload:
 def rows(upload: Upload) -> int:
     with canonical_path(upload) as path:
         return int(pq.read_metadata(path).num_rows)
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages that contain no files from other tests."""
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture
@@ -213,24 +205,6 @@ def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) 
         person_erase(dataset=make_dataset(unit="record"), person="ann", by=None)
     with pytest.raises(Conflict, match="no data"):
         person_erase(dataset=make_dataset(), person="ann", by=None)
-
-
-def test_the_erase_command_warns_that_it_cannot_be_undone(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpgeo.commands.console.POLL_SECONDS", 0.0)
-    monkeypatch.setattr("dpgeo.commands.console.PATIENCE_SECONDS", 0.0)
-    ingest(dataset)
-    make_release(dataset)
-    output = io.StringIO()
-    call_command("erase", dataset.slug, "--person", "ann", stdout=output)
-    assert "2 rows of this person erased" in output.getvalue()
-    assert "1 maps were drawn before" in output.getvalue()
-    output = io.StringIO()
-    call_command("erase", dataset.slug, "--person", "ann", "--readmit", stdout=output)
-    assert "taken again" in output.getvalue()
-    with pytest.raises(CommandError, match="SLUG"):
-        call_command("erase", "nowhere", "--person", "ann")
 
 
 def test_raw_files_are_deleted_by_default_once_they_are_read() -> None:

@@ -16,13 +16,12 @@ from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
-from dpgeo.artefacts.files import LAYER_FORMATS, build_files, planned_files
+from dpgeo.artefacts.files import build_files
 from dpgeo.config.celery import app
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_lease
-from dpgeo.postprocess.layers import layers
-from dpgeo.releases import file_making, files
+from dpgeo.releases import files
 from dpgeo.releases.file_making import MAKE_TASK, file_make, file_run, file_want
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.publication import publish
@@ -52,17 +51,6 @@ def row(release: Release, name: str = NAME) -> ReleaseFile:
 def run_jobs() -> int:
     """Run the jobs that make files; return how many could be leased."""
     return sum(file_run(job_id=job.pk) for job in Job.objects.filter(task=MAKE_TASK))
-
-
-def test_the_site_reads_few_files_and_the_others_are_listed(release: Release) -> None:
-    made = {file.name for file in release.files.all() if file.is_made}
-    assert made == {
-        *("cells.parquet", "cells.pmtiles", "cells.style.json"),
-        *("map.bin", "preview.png", "card.png", "statement.json"),
-    }
-    listed = set(release.files.values_list("name", flat=True))
-    assert listed == {file.name for file in planned_files(grid_release())}
-    assert listed > made
 
 
 def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
@@ -297,54 +285,6 @@ class ReadThenDeleted:
         return read
 
 
-def test_a_file_that_cannot_be_made_is_tried_again_after_an_hour(
-    client: Client, release: Release
-) -> None:
-    client.get(address(release))
-    jobs = Job.objects.filter(task=MAKE_TASK)
-    jobs.update(state=JobState.FAILED, finished_at=timezone.now())
-    answer = client.get(address(release))
-    assert answer.status_code == 409
-    page = client.get(f"/maps/{release.pk}/files/{NAME}").content.decode()
-    assert "could not be made" in page
-    assert "refresh" not in page
-    jobs.update(finished_at=timezone.now() - file_making.TRIED_AGAIN_AFTER)
-    assert client.get(address(release)).status_code == 202
-    assert jobs.get().state == JobState.QUEUED
-
-
-def test_a_page_waits_for_the_file_without_a_script(client: Client, release: Release) -> None:
-    page = client.get(f"/maps/{release.pk}/").content.decode()
-    waiting = f"/maps/{release.pk}/files/{NAME}"
-    assert f'href="{waiting}" rel="nofollow"' in page
-    answer = client.get(waiting)
-    assert answer["Cache-Control"] == "no-store"
-    assert answer.status_code == 202
-    assert "CSV is being prepared" in answer.content.decode()
-    assert '<meta http-equiv="refresh" content="3;url=?waited=1">' in answer.content.decode()
-    run_jobs()
-    answer = client.get(f"{waiting}?waited=1")
-    assert answer.status_code == 200
-    ready = answer.content.decode()
-    assert f'content="0;url={address(release)}"' in ready
-    assert client.get(waiting)["Location"] == address(release)
-    assert (
-        f'href="{address(release)}" download' in client.get(f"/maps/{release.pk}/").content.decode()
-    )
-    assert client.get(f"/maps/{release.pk}/files/none.csv").status_code == 404
-
-
-def test_a_table_for_spreadsheets_waits_for_its_csv(client: Client, release: Release) -> None:
-    sheet = f"/api/v1/releases/{release.pk}/spreadsheet/cells"
-    assert client.get(sheet).status_code == 202
-    waiting = f"/maps/{release.pk}/files/{NAME}?spreadsheet="
-    assert waiting in client.get(f"/maps/{release.pk}/").content.decode()
-    assert "is being prepared" in client.get(waiting).content.decode()
-    run_jobs()
-    assert client.get(sheet).status_code == 200
-    assert client.get(waiting)["Location"] == sheet
-
-
 def test_members_alone_have_files_of_a_draft_made(client: Client) -> None:
     draft = install(make_dataset(), grid_release(), published=False)
     assert client.get(address(draft)).status_code == 404
@@ -388,50 +328,6 @@ def test_a_publisher_has_all_files_made_at_publication(client: Client) -> None:
     # anybody who may see the draft can have this file made
     assert client.get(address(draft)).status_code == 202
     assert run_jobs() == 1
-
-
-@pytest.mark.parametrize(
-    ("asked", "chosen", "made"),
-    [(True, None, True), (True, False, False), (False, None, False), (False, True, True)],
-)
-def test_whoever_publishes_decides_on_the_files(
-    asked: bool, chosen: bool | None, made: bool
-) -> None:
-    draft = install(make_dataset(), grid_release(), published=False)
-    Release.objects.filter(pk=draft.pk).update(all_files=asked)
-    draft.refresh_from_db()
-    release_publish(release=draft, by=None, all_files=chosen)
-    assert draft.all_files == made
-    assert Job.objects.filter(task=MAKE_TASK).exists() == made
-
-
-def test_files_of_many_features_wait_until_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    def large(most: int) -> set[str]:
-        formats = (
-            dataclasses.replace(each, most_unasked=each.most_unasked and most)
-            for each in LAYER_FORMATS
-        )
-        monkeypatch.setattr("dpgeo.artefacts.files.LAYER_FORMATS", tuple(formats))
-        return {file.name for file in planned_files(grid_release()) if file.large}
-
-    cells = len(layers(grid_release())[0])
-    assert large(cells) == set()
-    assert large(cells - 1) == {"cells.csv", "cells.gpkg"}
-
-
-def test_lists_of_maps_tell_of_a_file_once_it_is_made(client: Client, release: Release) -> None:
-    def sized() -> set[str]:
-        catalogue = json.loads(client.get("/api/v1/catalogue").content)
-        (dataset,) = catalogue["dcat:dataset"]
-        return {
-            each["@id"].rpartition("/")[2]
-            for each in dataset["dcat:distribution"]
-            if "dcat:byteSize" in each
-        }
-
-    assert NAME not in sized()
-    ask_for(release, NAME)
-    assert NAME in sized()
 
 
 def test_synthetic_points_are_made_up_only_for_their_files(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from django.core.management import call_command
 from django.test import Client
 
 from dpgeo.core.released import FlowsRelease
-from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from tests.makers import ask_for
@@ -38,40 +36,6 @@ WAYS = {(0, 5): 400, (5, 0): 250, (3, 12): 300, (15, 5): 150}
 def near(square: int, random: np.random.Generator) -> tuple[float, float]:
     longitude, latitude = np.array(MIDDLES[square]) + random.uniform(-0.008, 0.008, 2)
     return round(float(longitude), 6), round(float(latitude), 6)
-
-
-def mds_file(path: Path) -> None:
-    """Write trips in the form of MDS 2, and some by their route, as in MDS 1; a few have no end."""
-    random = np.random.default_rng(3)
-    trips: list[dict[str, Any]] = []
-    for (start, end), number in WAYS.items():
-        for _ in range(number):
-            trip = len(trips)
-            (x, y), (to_x, to_y) = near(start, random), near(end, random)
-            began = 1000 * (MORNING + 60 * trip)
-            about = {"trip_id": f"t{trip}", "device_id": f"scooter-{trip}"}
-            if trip % 4:
-                ends = {
-                    "start_location": {"lat": y, "lng": x},
-                    "end_location": {"lat": to_y, "lng": to_x},
-                    "start_time": began,
-                    "end_time": began + 900_000,
-                }
-                trips.append(about | ends)
-            else:
-                features = [
-                    {
-                        "type": "Feature",
-                        "geometry": {"type": "Point", "coordinates": list(at)},
-                        "properties": {"timestamp": began + 1000 * late},
-                    }
-                    for at, late in (((x, y), 0), ((to_x, to_y), 900))
-                ]
-                trips.append(about | {"route": {"type": "FeatureCollection", "features": features}})
-    for trip in range(20):
-        lost = {"start_location": {"lat": 0.05, "lng": 10.05}, "start_time": 1000 * MORNING}
-        trips.append({"trip_id": f"lost{trip}", "device_id": f"lost-{trip}"} | lost)
-    path.write_text(json.dumps({"version": "2.0.0", "data": {"trips": trips}}))
 
 
 def visits_file(path: Path) -> None:
@@ -125,24 +89,6 @@ def agrees(found: dict[tuple[str, str], int]) -> bool:
     return found.keys() == planted().keys() and all(
         abs(number - found[way]) <= 2 for way, number in planted().items()
     )
-
-
-def test_trips_of_mds_become_flows(tmp_path: Path) -> None:
-    path = tmp_path / "trips.json"
-    mds_file(path)
-    content = published(
-        path, "--person=device_id", "--time=time", "--longitude=longitude", "--latitude=latitude",
-        "--destination_longitude=destination_longitude",
-        "--destination_latitude=destination_latitude",
-    )  # fmt: skip
-    assert Dataset.objects.get().columns["file_format"] == "mds"
-    assert content.gap_hours == 0, "ways from a row to its destination"
-    assert agrees(listed())
-    arriving = Counter({NAMES[end]: 0 for _, end in WAYS})
-    for (_, end), number in WAYS.items():
-        arriving[NAMES[end]] += number
-    told = dict(zip(content.zones.keys, content.arriving[0].tolist(), strict=True))
-    assert all(abs(told[name] - number) <= 3 for name, number in arriving.items())
 
 
 @pytest.mark.parametrize(("gap", "way_on"), [(6, False), (48, True)])

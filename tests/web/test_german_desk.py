@@ -3,48 +3,32 @@
 from __future__ import annotations
 
 import gettext as gettext_module
-import html
 import io
 import json
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 
 import pytest
 from django.conf import settings
-from django.urls import reverse
 from django.utils import translation
-from django.utils.translation import gettext
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
-from dpgeo.core.errors import Conflict, DpgeoError, InvalidInput
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
-from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.models import UploadState
 from dpgeo.datasets.provenance import PublicSource
-from dpgeo.datasets.uploads import upload_confirm, upload_receive
-from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.models import JobState
-from dpgeo.jobs.phrase_field import read_phrase, store_phrase
-from dpgeo.jobs.services import job_create, job_fail, job_lease
-from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.rendering import say
-from dpgeo.phrases import Phrase
+from dpgeo.datasets.uploads import upload_receive
+from dpgeo.jobs.phrase_field import read_phrase
 from dpgeo.releases.services import release_publish, release_run
-from dpgeo.releases.states import ReleaseState
 from tests.makers import SOURCE
-from tests.web.api import AREA, DECLARATION, program_of
+from tests.web.api import AREA
 from tests.web.desk import Desk, invented_rows, make_desk
-from tests.web.test_desk_releases import asked
 from tests.web.test_languages import readable
 from tests.web.test_planner_page import SETTINGS
 
 pytestmark = pytest.mark.one_database
 
-
-ODD = "it has x; it has y"
-"""An unusual column name."""
 
 WARDS = {
     "type": "FeatureCollection",
@@ -158,95 +142,6 @@ def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
         assert english_in(text) == [], name
 
 
-@pytest.mark.django_db
-def test_untranslated_english_would_be_found(desk: Desk) -> None:
-    desk.confirmed()
-    for name, (address, german) in everything(desk).items():
-        text = readable(desk.page(address))
-        assert german not in text, name
-        assert len(english_in(text)) > 3, name
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("german")
-def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
-    dataset = desk.declare(title="Wege", ready=True)
-    address = f"/de/desk/datasets/{dataset.slug}/release/"
-    receipt = desk.client.post(address, asked()).content.decode()
-    assert "0,5 ausgeben und Karte machen" in receipt
-    assert english_in(readable(receipt)) == []
-    wrong = desk.client.post(address, asked(bound="x", title="")).content.decode()
-    assert "2 Angaben sind zu verbessern." in wrong
-    assert "ist keine ganze Zahl; schreiben Sie sie wie 10." in wrong
-    saved = desk.client.post(
-        f"/de/desk/datasets/{dataset.slug}/edit/",
-        {"title": "Gänge", "licence": "CC0 1.0", "budget": "20", "keep_raw": "yes"},
-        follow=True,
-    )
-    assert "Gespeichert." in saved.content.decode()
-    assert "verspricht so gut wie nichts" in saved.content.decode()
-
-
-@pytest.mark.usefixtures("german")
-def test_steps_of_jobs_keep_their_numbers() -> None:
-    step = Phrase("Writing files {number} of {count}", number=3, count=7)
-    assert say(step) == "Dateien werden geschrieben 3 von 7"
-    assert say(read_phrase(store_phrase(step))) == "Dateien werden geschrieben 3 von 7"
-    assert say(Phrase("Counting")) == "Es wird gezählt"
-
-
-@pytest.mark.django_db
-def test_programs_are_answered_in_english(desk: Desk) -> None:
-    program = program_of(desk)
-    texts = []
-    for language in ("en", "de"):
-        with translation.override(language):
-            texts.append(
-                [
-                    program.ask("POST", "/api/v1/datasets", {}, 400, Accept_Language=language),
-                    program.ask("POST", "/api/v1/datasets", {**DECLARATION, "budget": "x"}, 400),
-                    program.ask("POST", "/api/v1/datasets", {"title": 5}, 400),
-                    program.ask("POST", "/api/v1/datasets", [], 400),
-                    program.ask("DELETE", "/api/v1/releases", status=405),
-                    program.ask("GET", "/api/v1/releases?limit=0", status=400),
-                    program.ask("GET", reverse("api:schema")),
-                ]
-            )
-    assert texts[0] == texts[1]
-
-
-TRANSLATED = (
-    "auto",
-    "uniform-grid",
-    "dpcube",
-    "adaptive-grid",
-    "quadtree",
-    "privtree",
-    "sparse-grid",
-    "time-slices",
-    "private-clusters",
-    "prilocation",
-    "zones",
-    "contours",
-    "planar-laplace",
-)
-"""The mechanisms of version 0.1.0, which must have German names."""
-
-
-def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
-    """Every state, every scope and every mechanism of version 0.1.0 has German words.
-
-    Mechanisms that were added later are not checked here, since their translation may follow
-    after them; `make lint` warns about those that lack one.
-    """
-    labels = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
-    with translation.override("de"):
-        for text in map(str, labels):
-            assert gettext(text) != text, text
-        for key in TRANSLATED:
-            assert gettext(MECHANISMS[key].summary) != MECHANISMS[key].summary
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -263,76 +158,3 @@ def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
     Settling the ledger reads rows with such texts, so reading them must never fail.
     """
     assert str(read_phrase(text)) == text
-
-
-def test_a_phrase_whose_values_cannot_be_stored_is_kept_in_english() -> None:
-    phrase = Phrase("{count} rows", count=Fraction(3, 2))  # type: ignore[arg-type]
-    assert str(read_phrase(store_phrase(phrase))) == "3/2 rows"
-
-
-@pytest.mark.parametrize(
-    ("refusal", "said"),
-    [
-        (Conflict("This dataset has no data."), "Dieser Datensatz hat keine Daten."),
-        (
-            InvalidInput("{value} is not a number; write it like 0.5.", value="'x'"),
-            "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
-        ),
-        (
-            InvalidInput("Is more than the {count:,} places there are; choose fewer.", count=1200),
-            "1.200 Orte, die es gibt;",
-        ),
-        (Conflict("Something that nobody translated, {count:,} times.", count=1200), "1.200 times"),
-        (
-            InvalidInput(
-                "The file has no column {name!r}; it has {columns}.", name=ODD, columns=ODD
-            ),
-            f"Die Datei hat keine Spalte {ODD!r}; sie hat {ODD}.",
-        ),
-    ],
-)
-@pytest.mark.usefixtures("german")
-def test_refusals_are_said_in_german_with_their_values(refusal: DpgeoError, said: str) -> None:
-    assert said in say(refusal)
-    with translation.override("en"):
-        assert say(refusal) == refusal.message
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("german")
-def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
-    dataset = desk.declare(title="Wege")
-    file = io.BytesIO(f'who,lon,lat,"{ODD}"\na,10.05,50.05,b\n'.encode())
-    upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
-    columns = Columns(person="wer", longitude="lon", latitude="lat")
-    with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns)
-    text = say(refused.value)
-    assert text == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
-    upload.job = job_create(task="datasets.ingest")
-    upload.state = UploadState.FAILED
-    upload.save()
-    lease = job_lease(job_id=upload.job.pk)
-    assert lease
-    job_fail(job_id=upload.job.pk, lease=lease, reason=refused.value.phrase)
-    page = desk.client.get(f"/de/desk/uploads/{upload.pk}/").content.decode()
-    assert text in html.unescape(page)
-
-
-@pytest.mark.django_db
-def test_failures_from_before_phrases_are_shown_as_they_are(desk: Desk) -> None:
-    dataset = desk.declare(title="Wege")
-    file = io.BytesIO(invented_rows().encode())
-    upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
-    Upload.objects.filter(pk=upload.pk).update(failure="The {old} file is broken.")
-    upload.refresh_from_db()
-    assert str(upload.failure) == "The {old} file is broken."
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("german")
-def test_a_request_beyond_the_budget_is_refused_in_german(desk: Desk) -> None:
-    dataset = desk.declare(title="Wege", ready=True)
-    answer = desk.client.post(f"/de/desk/datasets/{dataset.slug}/release/", asked(epsilon="3.5"))
-    assert "fordern Sie höchstens 2 an." in answer.content.decode()
-    assert "Angefordert: Epsilon 3,5, aber von 2 ist nur 2 übrig" in answer.content.decode()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -27,7 +25,6 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.datasets.versions import files_of, rows_of
 from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.disk_space import Reading
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import is_draw_of
 from dpgeo.releases.models import Release
@@ -35,11 +32,10 @@ from dpgeo.releases.private_draw import store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
-from tests.storages import use_empty_storages
-from tests.web.api import DECLARATION, REQUEST, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.api import DECLARATION, program_of
+from tests.web.desk import Desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
@@ -47,11 +43,6 @@ EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
 """A request whose noise is 0 in each cell, except with probability e^-99."""
 
 JANUARY = ("2026-01-01", "2026-01-31")
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture
@@ -310,25 +301,6 @@ def test_no_key_learns_whether_somebody_else_added_the_rows_that_it_guesses(desk
     assert outcomes == [UploadState.READY, UploadState.READY, UploadState.FAILED]
 
 
-def test_a_job_waits_for_space_instead_of_filling_the_disk(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in (1, 2):
-        add(dataset, month(number, range(10)))
-    monkeypatch.setattr(
-        "dpgeo.releases.private_draw.read_disk_space",
-        lambda: Reading(room=0, low=False, writable=True),
-    )
-    monkeypatch.setattr("dpgeo.releases.private_draw.gather", refuse)
-    release = make_release(dataset, **EXACT)
-    assert release.job.state == JobState.QUEUED
-    assert not release.blob_name
-
-
-def refuse(*_: Any, **__: Any) -> None:
-    raise AssertionError("Files were copied without space for the copy.")
-
-
 def test_invented_people_are_not_mixed_with_real_ones(dataset: Dataset) -> None:
     add(dataset, month(1, range(10)))
     file = io.BytesIO(month(2, range(10)))
@@ -347,26 +319,6 @@ def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Datas
         dataset_update(dataset=dataset, changes={"new_files": NewFiles.REPLACE.value})
     with pytest.raises(InvalidInput, match="replace or append"):
         make_dataset(new_files="merge")
-
-
-def test_points_of_many_files_are_moved_in_shards(dataset: Dataset, settings: Any) -> None:
-    settings.DPGEO_ROWS_PER_SHARD = 10
-    dataset = make_dataset(new_files="append", points_budget=make_level("ln 16", 200))
-    add(dataset, month(1, range(30)))
-    add(dataset, month(2, range(20)))
-    release = make_release(
-        dataset,
-        mechanism="planar-laplace",
-        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
-        epsilon=None,
-        bound=1,
-        from_day="2026-02-01",
-        to_day="2026-02-28",
-    )
-    assert release.job.state == JobState.DONE, release.job.failure
-    content = released_of(release).content
-    assert isinstance(content, PointsRelease)
-    assert len(content.longitude) == 20
 
 
 def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> None:
@@ -394,96 +346,6 @@ def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> No
     assert len(content.longitude) == 50
 
 
-def test_the_command_declares_adds_and_releases_a_window(tmp_path: Path) -> None:
-    for number in (1, 2):
-        path = tmp_path / f"month{number}.csv"
-        path.write_bytes(month(number, range(30)))
-        new = ["--create", "--title", "Trips", "--organisation", "Office", "--area=10,50,10.1,50.1"]
-        new += ["--budget", "1000", "--new-files", "append"]
-        new += ["--person", "who", "--longitude", "lon", "--latitude", "lat", "--time", "seen"]
-        call_command(
-            "ingest", str(path), "--dataset", "trips", *(new if number == 1 else []),
-            stdout=io.StringIO(),
-        )  # fmt: skip
-    output = io.StringIO()
-    asked = ["release", "trips", "--mechanism", "uniform-grid", "--epsilon", "100", "--wait"]
-    asked += ["--from-day", "2026-02-01", "--to-day", "2026-02-28", "--param", "cells=8"]
-    call_command(*asked, stdout=output)
-    assert "  from_day: 2026-02-01\n  to_day: 2026-02-28\n" in output.getvalue()
-    assert counted(Release.objects.get()) == 30
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
-def test_the_desk_declares_what_further_files_do_and_says_it(desk: Desk) -> None:
-    answer = desk.client.post(
-        reverse("desk-dataset-new"), desk.declaration(new_files="append"), follow=True
-    )
-    assert answer.status_code == 200
-    dataset = Dataset.objects.get()
-    assert dataset.grows
-    assert "is added to the data" in desk.page(reverse("desk-dataset", args=[dataset.slug]))
-    upload = make_received(dataset, month(1, range(30)))
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    assert 'name="new_files"' not in desk.page(reverse("desk-dataset-edit", args=[dataset.slug]))
-    assert "added to those" in desk.page(reverse("desk-upload-new", args=[dataset.slug]))
-
-
-def test_a_window_is_chosen_at_the_desk_and_shown_before_and_after_paying(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=200)
-    days = {"from_day": "2026-05-01", "to_day": "2026-05-31"}
-    form = {
-        "title": "May",
-        "mechanism": "uniform-grid",
-        "uniform-grid.cells": "8",
-        "epsilon": "100",
-        "counting": "people",
-        "bound": "1",
-        "bounding": "random",
-        **days,
-    }
-    address = reverse("desk-release-new", args=[dataset.slug])
-    receipt = desk.client.post(address, {**form, "step": "review"}).content.decode()
-    assert "1 May 2026 to 31 May 2026" in receipt
-    token = receipt.split('name="token" value="')[1].split('"')[0]
-    desk.client.post(address, {**form, "step": "spend", "token": token})
-    release = Release.objects.get()
-    assert (str(release.request.from_day), str(release.request.to_day)) == (
-        days["from_day"],
-        days["to_day"],
-    )
-    release_run(release_id=release.pk)
-    release.refresh_from_db()
-    release_publish(release=release, by=None)
-    for name, arguments in (("release", [release.pk]), ("release-privacy", [release.pk])):
-        assert "1 May 2026 to 31 May 2026" in desk.page(reverse(name, args=arguments))
-    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("desk-release", args=[release.pk]))
-    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("catalogue"))
-    wrong = desk.client.post(address, {**form, "to_day": "2026-04-01", "step": "review"})
-    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
-
-
-def test_a_window_is_chosen_on_the_way_to_a_map(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    query = "kind=people&from_day=2026-05-01&to_day=2026-05-31"
-    cost = reverse("desk-cost", args=[dataset.slug])
-    assert 'value="2026-05-01"' in desk.page(f"{cost}?{query}")
-    publish = desk.page(f"{reverse('desk-publish', args=[dataset.slug])}?{query}")
-    assert "1 May 2026 to 31 May 2026" in publish
-    wrong = desk.client.get(f"{cost}?{query}&to_day=2026-04-01&go=publish")
-    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
-    token = publish.split('name="token" value="')[1].split('"')[0]
-    desk.client.post(
-        f"{reverse('desk-publish', args=[dataset.slug])}?{query}",
-        {"title": "May", "licence": "CC BY 4.0", "token": token},
-    )
-    assert str(Release.objects.get().request.to_day) == "2026-05-31"
-
-
 def test_the_number_of_files_is_not_public(desk: Desk) -> None:
     """What strangers see of a release is the same after more files were added."""
     dataset = desk.declare(new_files="append", budget=1000)
@@ -507,39 +369,3 @@ def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
     content = released_of(release).content
     assert isinstance(content, GridRelease)
     assert np.any(content.counts)  # Empty windows get noise, too.
-
-
-def test_a_program_declares_adds_and_asks_for_a_window(desk: Desk) -> None:
-    program = program_of(desk)
-    declared = program.ask(
-        "POST", "/api/v1/datasets", {**DECLARATION, "new_files": "append"}, status=201
-    )
-    assert declared["new_files"] == "append"
-    dataset = Dataset.objects.get(slug=declared["slug"])
-    add(dataset, month(1, range(30)))
-    days = {"from_day": JANUARY[0], "to_day": JANUARY[1]}
-    quote = f"/api/v1/datasets/{dataset.slug}/quote"
-    priced = program.ask("POST", quote, {**REQUEST, **days})
-    assert (priced["from_day"], priced["to_day"]) == JANUARY
-    assert priced["epsilon"] == program.ask("POST", quote, REQUEST)["epsilon"]
-    assert program.ask("POST", quote, {**REQUEST, "from_day": None})["from_day"] is None
-    refused = program.ask("POST", quote, {**REQUEST, "from_day": JANUARY[0]}, status=400)
-    assert refused["field"] == "to_day"
-    asked = {"dataset": dataset.slug, "title": "January", **REQUEST, **days}
-    name = {"Idempotency_Key": "january"}
-    program.ask("POST", "/api/v1/releases", asked, status=202, **name)
-    program.ask("POST", "/api/v1/releases", asked, status=200, **name)
-    february = {**asked, "from_day": "2026-02-01", "to_day": "2026-02-28"}
-    program.ask("POST", "/api/v1/releases", february, status=409, **name)
-    release = Release.objects.get()
-    shown = program.ask("GET", f"/api/v1/releases/{release.pk}")
-    assert (shown["from_day"], shown["to_day"]) == JANUARY
-
-
-def test_a_form_that_does_not_send_the_field_changes_nothing(desk: Desk) -> None:
-    dataset = desk.declare(new_files="append")
-    typed = desk.declaration(title="Other words")
-    address = reverse("desk-dataset-edit", args=[dataset.slug])
-    assert desk.client.post(address, typed).status_code == 302
-    dataset.refresh_from_db()
-    assert (dataset.title, dataset.new_files) == ("Other words", "append")

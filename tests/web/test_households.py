@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from jsonschema import Draft202012Validator
 
-from dpgeo.accounts.models import Scope
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.artefacts.table import summary
@@ -27,20 +24,15 @@ from dpgeo.core.guarantees import GeoInd, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.release_request import MAX_HOUSEHOLD
-from dpgeo.core.released import Released
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.models import Dataset
-from dpgeo.pages.desk.quotes import like
-from dpgeo.pages.desk.settings import MapSettings
 from dpgeo.postprocess.layers import layers
-from dpgeo.privacy.mechanism import run
-from dpgeo.releases import rehearsal
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.web.api import program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -61,12 +53,6 @@ def make_paid(accounting: Accounting | None) -> Dataset:
     if accounting is None:
         return make_dataset(budget=Fraction(3))
     return make_dataset(budget=Fraction(3), accounting=accounting)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
 
 
 def test_noise_is_four_times_that_of_a_person_for_households_of_four(tmp_path: Path) -> None:
@@ -124,15 +110,6 @@ def test_a_household_never_loses_more_than_was_asked_for(
         assert request.of_household == epsilon_at(household**2 * cost.amount, DELTA) > 0.999
 
 
-def test_a_stored_request_is_the_one_of_its_draw(tmp_path: Path) -> None:
-    dataset = make_dataset(budget=Fraction(3))
-    make_ready(dataset, tmp_path)
-    release = make_release(dataset, household=3)
-    assert released_of(release).request == release.request
-    assert release.request.household == 3
-    assert (like(release)["epsilon"], like(release)["household"]) == ("1", 3)
-
-
 @pytest.mark.parametrize("household", [0, -1, MAX_HOUSEHOLD + 1, "two"])
 def test_households_of_no_size_are_refused(household: Any) -> None:
     with pytest.raises(InvalidInput) as refusal:
@@ -168,15 +145,6 @@ def test_a_quote_forecasts_the_noise_of_a_persons_part(tmp_path: Path) -> None:
     noise = DiscreteLaplace(Fraction(1, 4), 5)
     assert quotes[1].forecast.noise == noise
     assert quotes[1].currencies is None or quotes[1].currencies.alone.epsilon == noise.margin()
-
-
-def test_both_currencies_are_compared_for_the_same_household() -> None:
-    dataset = make_dataset(budget=Fraction(3))
-    currencies = quote_release(dataset, **ASKED, household=4).currencies
-    assert currencies is not None
-    rho = Fraction(nano_rho_for(Fraction(1), DELTA) // 16, 10**9)
-    assert currencies.alone.epsilon == DiscreteLaplace(Fraction(1, 4), 5).margin()
-    assert currencies.alone.rho == DiscreteGaussian(rho, 5).margin()
 
 
 @pytest.mark.parametrize("accounting", [None, Accounting(9, 3_000_000)])
@@ -219,15 +187,6 @@ def test_the_api_states_both_epsilons(desk: Desk) -> None:
     assert "household" in str(refused)
 
 
-def test_the_api_refuses_households_in_series_with_words(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    program = program_of(desk, Scope.RELEASES_REQUEST)
-    refused = program.ask(
-        "POST", f"/api/v1/datasets/{dataset.slug}/series", {"household": 4}, status=400
-    )
-    assert "k^2 times the rho" in str(refused)
-
-
 def test_a_file_says_which_households_a_map_protects(tmp_path: Path) -> None:
     dataset = make_dataset(budget=Fraction(3))
     make_ready(dataset, tmp_path)
@@ -235,44 +194,3 @@ def test_a_file_says_which_households_a_map_protects(tmp_path: Path) -> None:
     stated = summary(shared, layers(shared)[0])
     assert (stated["household"], stated["epsilon"], stated["unit"]) == ("4", "0.25", "person")
     assert "household" not in summary(single, layers(single)[0])
-
-
-def test_a_rehearsal_has_the_noise_of_a_persons_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    noises = []
-
-    def noted(*given: Any, **named: Any) -> Released:
-        released = run(*given, **named)
-        noises.append(released.trace[0].noise)
-        return released
-
-    monkeypatch.setattr(rehearsal, "run", noted)
-    dataset = make_dataset(budget=Fraction(3))
-    for household in (1, 4):
-        rehearsal.rehearse(dataset, read_request(dataset, **ASKED, household=household), 100)
-    assert noises == [DiscreteLaplace(Fraction(1), 5), DiscreteLaplace(Fraction(1, 4), 5)]
-
-
-def test_the_path_at_the_desk_divides_what_a_map_spends(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(1))
-    given = {"kind": "heatmap", "detail": "balanced", "household": "4"}
-    settings = MapSettings(dataset, given)
-    request = settings.request("balanced")
-    assert request is not None
-    assert (request.household, request.amount) == (4, Fraction(1, 8))
-    [card] = [card for card in settings.cards() if card.chosen]
-    assert (card.amount, card.asked) == ("0.125", "0.5")
-    assert "household=4" in settings.query()
-    page = desk.client.get(reverse("desk-cost", args=[dataset.slug]), given).content.decode()
-    assert "A household of up to 4 people who travel together" in page
-    wrong = desk.client.get(
-        reverse("desk-cost", args=[dataset.slug]), {**given, "household": "40", "go": "publish"}
-    )
-    assert wrong.status_code == 422
-
-
-def test_the_command_says_what_a_household_has(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    output = StringIO()
-    call_command("release", dataset.slug, epsilon="1", household="4", dry_run=True, stdout=output)
-    assert "a household of up to 4 has epsilon 1" in output.getvalue()
-    assert "Cost: epsilon 0.25" in output.getvalue()

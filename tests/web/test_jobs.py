@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -14,10 +12,7 @@ from uuid import UUID
 
 import pytest
 from celery import current_app
-from django.core.management import call_command
-from django.db import transaction
 from django.utils import timezone
-from structlog.contextvars import bound_contextvars, get_contextvars
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
@@ -112,18 +107,6 @@ def test_progress_renews_the_lease() -> None:
     assert (str(job.step_phrase), job.progress_done, job.progress_total) == ("Counting", 3, 9)
     assert job.lease_until is not None
     assert job.lease_until > timezone.now() + timedelta(seconds=50)
-
-
-def test_a_task_is_sent_by_name_once_the_transaction_is_committed(
-    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
-) -> None:
-    sent: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, args, **_: sent.append((name, args)))
-    with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
-        job = job_create(task="tests.nothing")
-        job_wake(job=job)
-        assert sent == []
-    assert sent == [("tests.nothing", [str(job.pk)])]
 
 
 def test_a_broker_that_is_down_does_not_lose_the_job(
@@ -258,36 +241,6 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_message(
     assert spent(ledger) == 250_000
 
 
-def test_log_lines_of_a_job_carry_its_id() -> None:
-    job = job_create(task="tests.nothing")
-    bound: list[object] = []
-
-    def note(lease: JobLease) -> None:
-        bound.append(get_contextvars().get("job_id"))
-
-    assert job_run(job_id=job.pk, work=note)
-    assert bound == [str(job.pk)]
-    assert "job_id" not in get_contextvars()
-
-
-def test_the_log_line_of_a_queued_job_carries_the_ids_of_request_and_job(
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    bound: list[dict[str, Any]] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: bound.append(get_contextvars())  # type: ignore[method-assign]
-    logger = logging.getLogger("dpgeo.jobs.services")
-    logger.addHandler(handler)
-    try:
-        with bound_contextvars(request_id="r-17"), django_capture_on_commit_callbacks(execute=True):
-            job = job_create(task="tests.nothing")
-        with django_capture_on_commit_callbacks(execute=True):
-            job_create(task="tests.nothing")
-    finally:
-        logger.removeHandler(handler)
-    assert bound == [{"request_id": "r-17", "job_id": str(job.pk)}]
-
-
 def test_an_interrupted_worker_returns_its_job(paid: tuple[Job, Ledger]) -> None:
     def interrupt(lease: JobLease) -> None:
         raise KeyboardInterrupt
@@ -308,15 +261,6 @@ def test_a_worker_stops_when_another_takes_its_job_over() -> None:
     assert job_run(job_id=job.pk, work=lose)
     job.refresh_from_db()
     assert (job.state, job.lease) == (JobState.RUNNING, other)
-
-
-def test_progress_within_a_step_is_written_at_most_once_a_second(
-    django_assert_max_num_queries: Callable[..., Any],
-) -> None:
-    job = job_create(task="tests.nothing")
-    with JobLease(job.pk, take(job)) as lease, django_assert_max_num_queries(3):
-        for done in range(1000):
-            lease.step(Phrase("Counting"), done, 1000)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -342,10 +286,3 @@ def test_a_hung_worker_eventually_loses_its_lease(monkeypatch: pytest.MonkeyPatc
     with JobLease(job.pk, lease):
         time.sleep(0.3)
         assert job_lease(job_id=job.pk) is not None
-
-
-def test_the_reap_command_does_one_round_when_asked() -> None:
-    job_create(task="tests.nothing")
-    output = io.StringIO()
-    call_command("reap", "--once", stdout=output)
-    assert "woken 1" in output.getvalue()

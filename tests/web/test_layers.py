@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from pathlib import Path
 from typing import Any
 
-import geopandas
 import pytest
-import shapely
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.domain import LayerKind
@@ -25,11 +21,10 @@ from dpgeo.datasets.layers import (
 )
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource
-from dpgeo.datasets.services import dataset_discard, dataset_update
+from dpgeo.datasets.services import dataset_discard
 from dpgeo.datasets.storage import private_storage
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
-from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.makers import (
     SOURCE,
@@ -39,15 +34,10 @@ from tests.makers import (
     make_release,
     make_user,
 )
-from tests.web.api import Program, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.api import program_of
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def wards(dataset: Dataset) -> dict[str, Any]:
@@ -181,53 +171,6 @@ def test_the_layers_of_a_discarded_dataset_are_deleted() -> None:
     assert not private_storage().exists(layer.stored_name)
 
 
-def test_a_study_area_without_any_of_its_zones_is_reported() -> None:
-    dataset = make_dataset()
-    add(dataset)
-    away = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
-    dataset_update(dataset=dataset, changes={"study_area": away})
-    with pytest.raises(InvalidInput, match="No zone touches"):
-        domain_of(dataset, ["wards"])
-
-
-def test_programs_declare_list_and_remove_layers(desk: Desk) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    body = {"name": "wards", "title": "Wards", "layer": wards(dataset)}
-    layer = asks.ask("POST", address, body, 201)
-    assert (layer["features"], layer["kind"], layer["used"]) == (3, "zones", False)
-    assert asks.ask("GET", address)["results"] == [layer]
-    assert asks.ask("POST", address, body, 400)["field"] == "name"
-    assert asks.ask("POST", address, {**body, "name": "x", "kind": "lakes"}, 400)["field"] == "kind"
-    assert asks.ask("DELETE", layer["url"])["results"] == []
-    asks.ask("DELETE", layer["url"], None, 404)
-    reader = program_of(desk, "releases:request")
-    reader.ask("GET", address, None, 403)
-    Program().ask("POST", address, body, 401)
-
-
-def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
-    dataset = desk.declare()
-    address = f"/desk/datasets/{dataset.slug}/layers/"
-    assert "Add zones, such as wards" in desk.page(f"/desk/datasets/{dataset.slug}/")
-
-    def send(content: bytes, **typed: str) -> Any:
-        file = SimpleUploadedFile("wards.geojson", content)
-        facts = {"name": "wards", "kind": "zones", "title": "Wards of 2026", **typed}
-        return desk.client.post(address, {**facts, "file": file}, follow=True)
-
-    refused = send(b"{")
-    assert refused.status_code == 422
-    assert b"Is not GeoJSON" in refused.content
-    response = send(json.dumps(wards(dataset)).encode())
-    assert b"Added: Wards of 2026, 3 features." in response.content
-    assert "Wards of 2026" in desk.page(f"/desk/datasets/{dataset.slug}/")
-    removed = desk.client.post(f"{address}wards/remove/", follow=True)
-    assert b"Removed: Wards of 2026." in removed.content
-    stranger = desk.signed_in("stranger", role=None)
-    assert stranger.get(address).status_code == 404
-
-
 STOPS = """line,stop,lon,lat
 1,Harbour,10.05,50.01
 1,Market,10.05,50.06
@@ -238,45 +181,6 @@ STOPS = """line,stop,lon,lat
 def stops(**changes: Any) -> dict[str, Any]:
     """Return a request that declares a layer of places, given as CSV text."""
     return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"layer": STOPS + "2,Moon,0.0,0.0\n"}, "'4' lies outside the study area"),
-        ({"layer": STOPS + ",Nowhere,10.06,50.02\n"}, "'4' is an orphan: it has no line"),
-        ({"layer": STOPS + "Mill,1,10.06,50.02\nMill,2,10.06,50.02\n"}, "runs in a circle"),
-        ({"levels": "country, line"}, "'country', which is named as a level"),
-        ({"layer": "line,stop\n"}, "no column longitude"),
-    ],
-)
-def test_bad_hierarchies_are_refused_by_name(
-    desk: Desk, changes: dict[str, str], words: str
-) -> None:
-    dataset = desk.declare()
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    refusal = program_of(desk).ask("POST", address, stops(**changes), 400)
-    assert (refusal["field"], words in refusal["detail"]) == ("file", True), refusal["detail"]
-    assert not PublicLayer.objects.exists()
-
-
-def test_the_request_form_links_to_the_declaration_of_layers(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
-    zones = page[page.index("zones.zones") :]
-    address = f"/desk/datasets/{dataset.slug}/layers/"
-    assert f'<a href="{address}">See or add public layers</a>' in zones[:1000]
-
-
-def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    asks.ask("POST", address, {"name": "ward", "layer": wards(dataset)}, 201)
-    table = "ward,lon,lat\nw,{west},50.01\nWard e,{east},50.01\nw,{odd},50.01\n"
-    wrong = table.format(west=10.01, east=10.09, odd=10.08)
-    refusal = asks.ask("POST", address, stops(layer=wrong), 400)
-    assert "'3' lies outside its ward 'w'" in refusal["detail"]
-    asks.ask("POST", address, stops(layer=table.format(west=10.01, east=10.09, odd=10.02)), 201)
 
 
 def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:
@@ -296,17 +200,6 @@ def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: De
     many = {**request, "parameters": {**parameters, "clusters": 4}}
     refusal = asks.ask("POST", address, many, 400)
     assert (refusal["field"], "more than the 3 places" in refusal["detail"]) == ("clusters", True)
-
-
-def test_the_desk_accepts_a_gazetteer(desk: Desk) -> None:
-    dataset = desk.declare()
-    file = SimpleUploadedFile("stops.csv", STOPS.encode())
-    typed = {"name": "stops", "kind": "places", "levels": "line, stop", "file": file}
-    address = f"/desk/datasets/{dataset.slug}/layers/"
-    response = desk.client.post(address, typed, follow=True)
-    assert b"Added: stops, 3 features." in response.content
-    places = domain_of(dataset, ["stops"]).layer("stops", Places)
-    assert places.levels == ("line", "stop")
 
 
 def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
@@ -339,61 +232,3 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
         public_layer_remove(layer=dataset.layers.get(), by=None)
     for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert desk.client.get(page).status_code == 200, page
-
-
-def as_file(dataset: Dataset, folder: Path, **options: Any) -> bytes:
-    """Return the ward layer as a GeoPackage in another coordinate system."""
-    table = geopandas.GeoDataFrame.from_features(wards(dataset)["features"], crs=4326)
-    table.to_crs(3035).to_file(folder / "wards.gpkg", driver="GPKG", **options)
-    return (folder / "wards.gpkg").read_bytes()
-
-
-def test_programs_declare_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    packed = base64.b64encode(as_file(dataset, tmp_path)).decode()
-    body = {"name": "wards", "file": packed, "key_property": "key", "name_property": "name"}
-    refusal = asks.ask("POST", address, {**body, "key_property": "NUTS_ID"}, 400)
-    assert (refusal["field"], "it has 'key', 'name'" in refusal["detail"]) == ("key_property", True)
-    assert asks.ask("POST", address, {**body, "file": "*"}, 400)["field"] == "file"
-    assert asks.ask("POST", address, {**body, "layer": {}}, 400)["field"] == "file"
-    assert asks.ask("POST", address, {**body, "file_layer": "x"}, 400)["field"] == "file_layer"
-    assert asks.ask("POST", address, body, 201)["features"] == 3
-    text = {"name": "same", "layer": wards(dataset)}
-    assert asks.ask("POST", address, {**text, "file_crs": "3035"}, 400)["field"] == "file_crs"
-    asks.ask("POST", address, text, 201)
-    domain = domain_of(dataset, ["wards", "same"])
-    ours, plain = domain.layer("wards", Zones), domain.layer("same", Zones)
-    assert (ours.keys, ours.names) == (plain.keys, plain.names)
-    for one, other in zip(ours.shapes, plain.shapes, strict=True):
-        assert shapely.hausdorff_distance(one, other) < 1e-6
-
-
-def test_the_desk_declares_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -> None:
-    dataset = desk.declare()
-    address = f"/desk/datasets/{dataset.slug}/layers/"
-    as_file(dataset, tmp_path, layer="districts")
-    content = as_file(dataset, tmp_path, layer="wards")
-
-    def send(**typed: str) -> Any:
-        file = SimpleUploadedFile("map.bin", content)
-        facts = {"name": "wards", "kind": "zones", "file": file, **typed}
-        return desk.client.post(address, facts, follow=True)
-
-    refused = send()
-    assert refused.status_code == 422
-    assert "has the layers" in refused.content.decode()
-    assert refused.context["form"].errors.keys() == {"file_layer"}
-    response = send(file_layer="wards")
-    assert b"Added: wards, 3 features." in response.content
-
-
-def test_files_of_gis_need_a_source_once_a_file_was_uploaded(desk: Desk, tmp_path: Path) -> None:
-    dataset, asks = desk.declare(ready=True), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    body = {"name": "wards", "file": base64.b64encode(as_file(dataset, tmp_path)).decode()}
-    before = stored()
-    assert asks.ask("POST", address, body, 400)["field"] == "public_source"
-    assert stored() == before
-    layer = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
-    assert (layer["declared_before_upload"], layer["public_source"]) == (False, SOURCE)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from smtplib import SMTPException
 from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.mail.backends import locmem
 from django.test import Client
 from django.utils import timezone
 
@@ -19,13 +17,11 @@ from dpgeo.accounts.models import (
     ApiKey,
     Invitation,
     Membership,
-    Organisation,
     OutgoingMail,
     Role,
     Scope,
     User,
 )
-from dpgeo.accounts.outgoing_mail import WAITS
 from dpgeo.accounts.selectors import bearer_of
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
@@ -37,11 +33,6 @@ pytestmark = pytest.mark.django_db
 
 MEMBERS, HELD = "/desk/members/invented-house/", "/accounts/invitation/"
 NEW = "quite other secret words"
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def enter(name: str = "owner") -> Client:
@@ -169,43 +160,12 @@ def test_without_mail_the_link_is_shown_once(desk: Desk, settings: Any) -> None:
     assert User.objects.get(username="dan").email == ""
 
 
-def test_an_invitation_whose_mail_cannot_be_sent_is_marked(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise SMTPException
-
-    client = enter()
-    assert invite(client).status_code == 302
-    with monkeypatch.context() as patched:
-        patched.setattr(locmem.EmailBackend, "send_messages", fail)
-        for _ in range(len(WAITS) + 1):
-            OutgoingMail.objects.update(due_at=timezone.now())
-            deliver()
-    assert OutgoingMail.objects.get().due_at is None
-    assert "not sent yet" in client.get(MEMBERS).content.decode()
-    invite(client)  # replaces it
-    assert link_in_mail()
-    assert "not sent yet" not in client.get(MEMBERS).content.decode()
-
-
 def test_a_withdrawn_invitation_is_not_sent(desk: Desk) -> None:
     client = enter()
     invite(client)
     client.post(f"{MEMBERS}invitations/{Invitation.objects.get().pk}/withdraw/")
     assert deliver() == []
     assert not OutgoingMail.objects.exists()
-
-
-def test_an_invitation_leads_where_the_settings_say(desk: Desk, settings: Any) -> None:
-    client = Client(HTTP_HOST="testserver:6666")
-    client.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
-    invite(client)
-    assert "6666" not in deliver()[0].body
-    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
-    page = invite(client, "eve@example.org").content.decode()
-    assert f"http://testserver{HELD}" in page
-    assert "6666" not in page
 
 
 def test_an_invitation_ends_if_the_clock_was_ahead_when_it_was_made(desk: Desk) -> None:
@@ -296,12 +256,3 @@ def test_a_member_leaves_and_their_keys_stop(desk: Desk) -> None:
     assert not Membership.objects.filter(user=user).exists()
     assert bearer_of(secret) is None
     assert ApiKey.objects.exists()
-
-
-def test_the_demand_for_a_second_factor_is_set_on_the_desk(desk: Desk) -> None:
-    client = enter()
-    client.post(f"{MEMBERS}second-factor/", {"demand-role": Role.APPROVER})
-    assert Organisation.objects.get().second_factor == Role.APPROVER
-    event = Event.objects.get(kind=EventKind.FACTOR)
-    assert (event.who, event.detail) == ("owner", "needed from: approver")
-    assert client.get(MEMBERS)["Location"].startswith("/accounts/login/")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.db import DatabaseError, transaction
@@ -48,15 +47,8 @@ from tests.makers import (
     make_request,
     make_user,
 )
-from tests.storages import use_empty_storages
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages that contain no files from other tests."""
-    use_empty_storages(settings, tmp_path)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 
 def make_ledger(total: int, spent: str = "0") -> Ledger:

@@ -10,15 +10,15 @@ from django.test import Client
 from django.utils.html import escape
 
 from dpgeo.accounts.models import Role, Scope
-from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
-from dpgeo.releases.publication import move, releases_publish_due
+from dpgeo.releases.publication import move
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_user
 from tests.web.api import program
-from tests.web.desk import Desk, make_desk
-from tests.web.published import install, make_dataset, make_member, make_organisation
+from tests.web.desk import Desk
+from tests.web.published import install, make_dataset, make_member
 
 pytestmark = pytest.mark.django_db
 
@@ -83,23 +83,6 @@ def test_notes_written_while_it_is_published_stop_it(draft: Release) -> None:
     assert not Release.objects.get().rules.public
 
 
-def test_a_steward_writes_notes_and_an_approver_publishes_them(draft: Release) -> None:
-    steward = make_user(draft.dataset.organisation, Role.STEWARD)
-    Release.objects.update(publish_when_done=True)
-    draft.refresh_from_db()
-    release_annotate(release=draft, by=steward, notes=[HARBOUR])
-    assert not draft.publish_when_done
-    assert releases_publish_due() == 0
-    with pytest.raises(NotAllowed):
-        release_annotate(release=draft, by=make_user(make_organisation("other")), notes=[])
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
-
-
 def rows(*notes: dict[str, Any]) -> dict[str, str]:
     """Return the form data of a person who enters these notes."""
     return {
@@ -129,25 +112,6 @@ def test_the_desk_warns_shows_and_publishes_what_was_read(desk: Desk) -> None:
     release.refresh_from_db()
     assert release.rules.public
     assert "Put notes on the map" not in desk.page(page)
-
-
-def test_the_desk_keeps_what_was_typed_wrongly(desk: Desk) -> None:
-    release = desk.request(desk.declare(ready=True))
-    release_run(release_id=release.pk)
-    page = f"/desk/releases/{release.pk}/notes/"
-    for wrong, problem in (
-        ({"text": "Nowhere"}, "press on the map"),
-        ({"latitude": "50.05", "longitude": "10.05"}, "Write a text"),
-        ({"text": "Far", "latitude": "1", "longitude": "1"}, "outside the study area"),
-        ({"text": "A", "latitude": "5_0", "longitude": "10.05"}, "Enter a number"),
-    ):
-        answer = desk.client.post(page, rows(wrong))
-        shown = answer.content.decode()
-        assert answer.status_code == 422
-        assert problem in shown
-        assert all(str(value) in shown for value in wrong.values())
-    assert Release.objects.get().notes == []
-    assert desk.signed_in("stranger", role=None).post(page, {}).status_code == 404
 
 
 def test_readers_see_notes_as_the_publishers_words(draft: Release, client: Client) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,19 +16,15 @@ import pytest
 import shapely
 from django.test import Client
 
-from dpgeo.api.ogc import query_parameters, views
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import geometry_format
-from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
+from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326
 from dpgeo.artefacts.files import build_files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.spatial.projection import to_mercator
 from tests.makers import ask_for
 from tests.unit.artefacts.releases import (
-    flows_release,
     grid_release,
     partition_release,
-    places_release,
 )
 from tests.web.published import install, make_dataset
 
@@ -64,31 +58,6 @@ def table_of(name: str, folder: Path) -> geopandas.GeoDataFrame:
     return geopandas.read_parquet(built[name])
 
 
-def test_clients_find_everything_from_the_landing_page(client: Client, release: Release) -> None:
-    landing = get(client, "/ogc/")
-    (described,) = by_relation(landing, "service-desc")
-    assert get(client, described["href"])["openapi"].startswith("3.0")
-    (conforming,) = by_relation(landing, "conformance")
-    classes = get(client, conforming["href"])["conformsTo"]
-    names = {name.rpartition("/")[2] for name in classes}
-    assert {"core", "oas30", "html", "geojson", "crs", "filter", "schemas", "cql2-text"} <= names
-    (data,) = by_relation(landing, "data")
-    listed = get(client, data["href"])["collections"]
-    assert {each["id"] for each in listed} == {f"{release.pk}.partitions", f"{release.pk}.estimate"}
-    for each in listed:
-        (address, *_) = (link["href"] for link in each["links"] if link["rel"] == "items")
-        assert get(client, address)["features"]
-
-
-def test_a_collection_is_the_same_in_the_list_and_alone(client: Client, release: Release) -> None:
-    for listed in get(client, "/ogc/collections")["collections"]:
-        (own, *_) = by_relation(listed, "self")
-        assert get(client, own["href"]) == listed
-        assert listed["crs"] == [*SYSTEMS]
-        assert listed["storageCrs"] == CRS84
-        assert len(listed["extent"]["spatial"]["bbox"][0]) == 4
-
-
 def test_every_link_leads_somewhere_and_says_its_type(client: Client, release: Release) -> None:
     ask_for(release)
     documents = [
@@ -119,63 +88,6 @@ def test_features_are_those_of_the_file(client: Client, release: Release, tmp_pa
     assert [each["id"] for each in document["features"]] == list(range(len(expected)))
 
 
-def test_flows_are_a_collection_of_lines(client: Client) -> None:
-    release = install(make_dataset(), flows_release())
-    document = get(client, f"{items(release, 'flows-00-12')}")
-    assert {each["geometry"]["type"] for each in document["features"]} == {"LineString"}
-    largest = max(document["features"], key=lambda each: each["properties"]["estimate"])
-    facts = largest["properties"]
-    assert (facts["origin"], facts["destination"], facts["estimate"]) == ("n", "m", 410)
-    assert facts["margin"] > 0
-    whole = get(client, f"{items(release, 'departures')}")["features"]
-    assert {each["geometry"]["type"] for each in whole} == {"Polygon"}
-    address = f"{items(release, 'flows-00-12')}?filter=origin%3D'n'"
-    assert get(client, address)["numberReturned"] == 1
-
-
-def test_places_are_a_collection_of_points_with_their_ranks(client: Client) -> None:
-    release = install(make_dataset(), places_release(by_time=True))
-    features = get(client, items(release, "places"))["features"]
-    assert {each["geometry"]["type"] for each in features} == {"Point"}
-    busiest = max(features, key=lambda each: each["properties"]["estimate"])["properties"]
-    assert (busiest["name"], busiest["rank_best"]) == ("Post", 1)
-    assert len(get(client, items(release, "places-00-12"))["features"]) == 6
-
-
-def test_pages_for_people_hold_fewer_features_and_lead_to_the_rest(
-    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HTML pages have fewer features than JSON, because their tables cost several times as much."""
-    monkeypatch.setattr(query_parameters, "MAX_ON_A_PAGE", 7)
-    page = client.get(f"{items(release)}?limit=10000&f=html").content.decode()
-    assert page.count("<tr><td") == 7
-    following = html.unescape(re.findall(r'href="([^"]*)" rel="next"', page)[0])
-    assert "start=7" in following
-    assert "limit=10000" in following
-    assert client.get(following.removeprefix(HOST)).content.decode().count("<tr><td") == 7
-
-
-def test_a_table_is_made_only_for_pages(
-    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "table", None)
-    assert client.get(f"{items(release)}?limit=10000&f=json").status_code == 200
-
-
-def test_a_page_of_collections_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of the list of collections is limited, since writing each of its links takes time."""
-    asked: list[int] = []
-
-    def page(rows: Any, order: Any, *, limit: int, cursor: Any) -> Any:
-        asked.append(limit)
-        return [], None
-
-    monkeypatch.setattr(views, "page", page)
-    assert client.get("/ogc/collections?limit=100000").status_code == 200
-    assert asked == [query_parameters.MAX_COLLECTIONS]
-    assert asked[0] <= 200
-
-
 def test_pages_follow_each_other_to_the_last(client: Client, release: Release) -> None:
     address, seen = f"{items(release)}?limit=7", []
     while address:
@@ -204,66 +116,6 @@ def test_a_box_contains_exactly_the_features_that_touch_it(
         assert seen == inside.index.tolist()
 
 
-def test_a_box_may_cross_the_antimeridian(client: Client, release: Release) -> None:
-    everything = get(client, items(release))["numberMatched"]
-    around = get(client, f"{items(release)}?bbox=100,-90,50,90&limit=10000")
-    assert around["numberReturned"] == everything
-    beyond = get(client, f"{items(release)}?bbox=170,-90,-170,90")
-    assert beyond["features"] == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2026-03-31T12:00:00Z",
-        "2026-03-31T12:00:00.123456789%2B02:00/..",
-        "/2026-03-31T12:00:00Z",
-        "2026-01-01/2026-12-31",
-    ],
-)
-def test_counts_without_time_match_every_time(client: Client, release: Release, text: str) -> None:
-    document = get(client, f"{items(release)}?datetime={text}")
-    assert document["numberMatched"] == get(client, items(release))["numberMatched"]
-
-
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("limit=0", "limit"),
-        ("limit=-1", "limit"),
-        ("limit=many", "limit"),
-        ("bbox=1,2,3", "bbox"),
-        ("bbox=1,2,3,nan", "bbox"),
-        ("bbox=1,2,3,1e999", "bbox"),
-        ("bbox=0,50,1,40", "bbox"),
-        ("bbox=-200,0,200,1", "bbox"),
-        ("bbox=", "bbox"),
-        ("datetime=yesterday", "datetime"),
-        ("datetime=..", "datetime"),
-        ("datetime=../..", "datetime"),
-        ("datetime=2026-02-30T00:00:00Z", "datetime"),
-        ("datetime=2026-12-31/2026-01-01", "datetime"),
-        ("datetime=a/b/c", "datetime"),
-        ("start=-1", "start"),
-        ("f=xml", "f"),
-        ("Bbox=1,2,3,4", "Bbox"),
-        ("limit=1&limit=2", "limit"),
-    ],
-)
-def test_invalid_parameters_are_refused_by_name(
-    client: Client, release: Release, query: str, field: str
-) -> None:
-    answer = client.get(f"{items(release)}?{query}")
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
-    assert json.loads(answer.content)["field"] == field
-
-
-def test_a_limit_above_the_maximum_is_no_error(client: Client, release: Release) -> None:
-    assert get(client, f"{items(release)}?limit=1000000000")["features"]
-    assert get(client, f"{items(release)}?start=1000000")["features"] == []
-
-
 @pytest.mark.parametrize("state", ["draft", "withdrawn", "rejected"])
 def test_only_published_releases_have_collections(client: Client, state: str) -> None:
     hidden = install(
@@ -276,47 +128,6 @@ def test_only_published_releases_have_collections(client: Client, state: str) ->
     status = 410 if state == "withdrawn" else 404
     for tail in ("", "/items", "/items/0"):
         get(client, f"/ogc/collections/{hidden.pk}.cells{tail}", status)
-
-
-@pytest.mark.parametrize(
-    "tail", ["/none", "/collections/none", "/collections/a.b/items", "/collections/%00.x", "/x/y"]
-)
-def test_other_addresses_are_not_found(client: Client, release: Release, tail: str) -> None:
-    answer = client.get(f"/ogc{tail}")
-    assert answer.status_code == 404
-    assert answer["Content-Type"] == "application/problem+json"
-    for feature in ("99999", "x", "-1"):
-        assert client.get(f"{items(release)}/{feature}").status_code == 404
-    assert client.post("/ogc/collections").status_code == 405
-
-
-def test_browsers_get_pages_with_the_same_content_and_links(
-    client: Client, release: Release
-) -> None:
-    collection = f"/ogc/collections/{release.pk}.estimate"
-    for address in ("/ogc/", "/ogc/conformance", "/ogc/collections", collection, items(release)):
-        accept = "text/html,application/xhtml+xml,*/*;q=0.8"
-        page = client.get(address, headers={"accept": accept})
-        assert page["Content-Type"].startswith("text/html")
-        assert "Accept" in page["Vary"]
-        text = html.unescape(page.content.decode())
-        document = get(client, address)
-        shown = [link["href"] for link in document["links"]]
-        for each in document.get("collections", ()):
-            shown += [link["href"] for link in each["links"]]
-        for href in shown:
-            assert href in text
-    first = get(client, items(release))["features"][0]
-    assert str(first["properties"]["margin"]) in text
-    assert f'"coordinates":{first["geometry"]["coordinates"]}'.replace(" ", "") in text
-
-
-def test_an_unchanged_answer_is_not_sent_again(client: Client, release: Release) -> None:
-    for address in ("/ogc/collections", items(release)):
-        answer = client.get(address)
-        assert answer["Cache-Control"] == "public, no-cache"
-        again = client.get(address, headers={"if-none-match": answer["ETag"]})
-        assert (again.status_code, again.content) == (304, b"")
 
 
 def test_answers_fit_the_description(client: Client, release: Release) -> None:
@@ -338,41 +149,6 @@ def test_answers_fit_the_description(client: Client, release: Release) -> None:
         jsonschema.Draft7Validator(root).validate(answer)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft7Validator(root).validate({"features": []})
-
-
-def test_the_schema_says_which_columns_and_shapes_there_are(
-    client: Client, release: Release
-) -> None:
-    collection = get(client, f"/ogc/collections/{release.pk}.estimate")
-    ((schema,), (queryables,)) = (
-        [each["href"] for each in collection["links"] if each["rel"].endswith(f"/{name}")]
-        for name in ("schema", "queryables")
-    )
-    properties = get(client, schema)["properties"]
-    assert properties.pop("geometry") == {
-        "x-ogc-role": "primary-geometry",
-        "format": "geometry-polygon",
-    }
-    assert get(client, queryables)["properties"] == properties
-    first = get(client, f"{items(release)}?limit=1")["features"][0]["properties"]
-    assert {
-        name: "string" if isinstance(value, str) else "number" for name, value in first.items()
-    } == {name: each["type"] for name, each in properties.items()}
-    page = client.get(schema.removeprefix(HOST).replace("f=json", "f=html"))
-    assert page["Content-Type"].startswith("text/html")
-
-
-@pytest.mark.parametrize(
-    ("kinds", "name"),
-    [
-        (["Point"], "geometry-point"),
-        (["MultiPolygon", "Polygon"], "geometry-polygon-or-multipolygon"),
-        (["MultiLineString"], "geometry-multilinestring"),
-        (["LineString", "Polygon"], "geometry-any"),
-    ],
-)
-def test_a_schema_names_the_geometry(kinds: list[str], name: str) -> None:
-    assert geometry_format(kinds) == name
 
 
 def test_features_come_in_the_coordinate_system_asked_for(
@@ -456,48 +232,10 @@ def test_a_filter_leaves_the_features_for_which_it_is_true(
         assert get(client, following["href"])["features"][0]["id"] == wanted[3]
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("people > 3", "There is no 'people'"),
-        ("estimate >", "ends too early"),
-        ("estimate = 'a'", "Compares number with text"),
-        ("estimate LIKE 'a'", "LIKE compares"),
-        ("estimate > 3)", "cannot stand"),
-        ("estimate ; 3", "from character 9"),
-        ("(" * 30 + "estimate > 1" + ")" * 30, "nested"),
-        (" OR ".join(["estimate = 1"] * 30), "comparisons"),
-        ("estimate = 1" + " " * 2000, "characters"),
-        ("DATE('2026-02-30') = DATE('2026-02-30')", "Write DATE('2026-01-31')"),
-        ("DATE('20260131') = DATE('20260131')", "Write DATE('2026-01-31')"),
-        ("TIMESTAMP('2026-01-31T12:00:00') = TIMESTAMP(", "Write DATE('2026-01-31')"),
-        ("DATE(", "Write DATE('2026-01-31')"),
-        ("estimate = DATE('2026-01-31')", "Compares number with date"),
-        ("DATE = 3", "There is no 'DATE'"),
-        ("S_INTERSECTS(geometry, POINT(0 0))", "There is no 'S_INTERSECTS'"),
-    ],
-)
-def test_a_filter_that_cannot_be_read_is_refused(
-    client: Client, release: Release, text: str, words: str
-) -> None:
-    answer = client.get(items(release), {"filter": text})
-    problem = json.loads(answer.content)
-    assert (answer.status_code, problem["field"]) == (400, "filter")
-    assert words in problem["detail"]
-
-
 def test_ids_never_begin_with_a_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["-a", "-b", "c-"])
     monkeypatch.setattr("dpgeo.releases.models.secrets.token_urlsafe", lambda _: next(ids))
     assert make_public_id() == "c-"
-
-
-def test_the_description_names_every_address(client: Client, release: Release) -> None:
-    from dpgeo.api.ogc.urls import urlpatterns
-
-    described = [re.sub(r"{\w+}", "", path).strip("/") for path in description("")["paths"]]
-    served = [re.sub(r"<[^>]+>", "", str(each.pattern)) for each in urlpatterns[:-1]]
-    assert sorted(described) == sorted(each.strip("/") for each in served)
 
 
 GDAL = """

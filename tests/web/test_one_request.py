@@ -11,11 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dpgeo.core.guarantees import Bounding, Counting, Unit
-from dpgeo.core.release_request import RULES, ReleaseRequest, pointless
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.request_form import option_names
-from dpgeo.pages.desk.settings import MapSettings
-from dpgeo.releases.requests import has_times
 from tests.web.api import Program, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -90,28 +88,6 @@ def test_a_request_has_the_same_verdict_wherever_it_is_made(unit: Unit) -> None:
         assert (field or "__all__") in errors if field is not None else not errors
 
     judged_alike()
-
-
-def test_every_field_is_declared_in_words_and_drawn_by_the_test_above() -> None:
-    assert set(VALUES) == set(ReleaseRequest.model_fields) - {"parameters"}
-    for field in ReleaseRequest.model_fields.values():
-        assert field.title
-        assert field.description
-    assert {rule.field for rule in RULES} <= set(ReleaseRequest.model_fields)
-
-
-def test_fields_without_a_choice_are_not_offered_for_single_records() -> None:
-    hidden = {"bound", "counting", "bounding", "totals", "choose_bound", "household"}
-    hidden |= {"most_sightings", "most_visits"}
-    assert pointless(Unit.RECORD, times=True) == hidden
-    assert pointless(Unit.PERSON, times=False) == {"from_day", "to_day"}
-    desk = make_desk()
-    dataset = desk.declare(ready=True)
-    assert has_times(dataset)
-    assert set(MapSettings(dataset, {}).option_names) == set(option_names(dataset)) - {
-        "bound",
-        "counting",
-    }
 
 
 def test_a_stored_request_is_read_as_it_was_written() -> None:

@@ -16,17 +16,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.core.management.base import OutputWrapper
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey
-from dpgeo.commands.console import job_wait
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.jobs import disk_space
-from dpgeo.jobs.disk_space import least_free, read_disk_space
+from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.outages import Outage, outage_of
@@ -35,9 +33,10 @@ from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from tests.disks import MIB, Disk, small_disk
+from tests.makers import spent
 from tests.tus import VERSION, announcement, piece_at
 from tests.web.api import CONTENT, DECLARATION, REQUEST, Program, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -60,19 +59,9 @@ def disk(
         gc.collect()  # garbage collection deletes temporary files before their disk is unmounted
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def announce(program: Program, slug: str, size: int = len(CONTENT)) -> Any:
     named = announcement("trips.csv", size)
     return program.send("POST", f"/api/v1/datasets/{slug}/uploads/tus", **named)
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def test_readiness_fails_before_any_upload_is_refused(disk: Disk, desk: Desk) -> None:
@@ -238,28 +227,6 @@ def test_a_job_that_never_fits_is_tried_at_growing_intervals() -> None:
     assert jobs_reap().woken == 0
     Job.objects.update(woken_at=timezone.now() - LONGEST_WAKE_AFTER)
     assert jobs_reap().woken == 1
-
-
-def test_a_command_waits_for_space_instead_of_trying_without_end(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = job_create(task="tests.nothing")
-    disk.fill(leave=LEAST - 4096)
-    waits: list[float] = []
-
-    def wait(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) == 5:
-            disk.clear()
-
-    def run(_: object) -> bool:
-        return job_run(job_id=job.pk, work=lambda lease: None)
-
-    monkeypatch.setattr("dpgeo.commands.console.time.sleep", wait)
-    output = io.StringIO()
-    done = job_wait(job_id=job.pk, run=run, output=OutputWrapper(output), patience=0)
-    assert (done.state, done.attempts, len(waits)) == (JobState.DONE, 1, 5)
-    assert output.getvalue().count("Waiting for free space") == 1
 
 
 def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> None:
@@ -471,23 +438,6 @@ def test_errors_are_told_apart_by_their_codes(
     assert outage_of(error) is outage
 
 
-@pytest.mark.parametrize("length", ["9" * 5000, "-1", "many", "\uff11", ""])
-def test_any_declared_length_is_understood_or_left_to_the_view(desk: Desk, length: str) -> None:
-    address = f"/api/v1/datasets/{desk.declare().slug}/uploads/tus"
-    client = Client(CONTENT_LENGTH=length, CONTENT_TYPE="application/json")
-    assert client.generic("POST", address, b"").status_code in {400, 401, 403, 413, 507}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("0", 0), ("1000", 1000), ("5%", 50), ("0.5 %", 5), (" 7 ", 7)]
-)
-def test_the_least_free_space_is_given_in_bytes_or_per_cent(
-    settings: Any, text: str, expected: int
-) -> None:
-    settings.DPGEO_LEAST_FREE = text
-    assert least_free(1000) == expected
-
-
 def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -501,11 +451,6 @@ def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
     rooms = [read_disk_space().room for _ in range(50)]
     assert all(free - 1100 * MIB < room < free - 480 * MIB for room in rooms)
     assert max(rooms) - min(rooms) > 10 * MIB
-
-
-def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_space, "_kept", None)
-    assert len({read_disk_space().room for _ in range(5)}) == 1
 
 
 def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.core.checks import run_checks
 from django.test import Client
 
 from dpgeo.ground.adding import ground_add
@@ -92,24 +91,3 @@ def test_the_desk_warns_of_another_server(client: Client, released: Release) -> 
     client.force_login(make_member(released.dataset.organisation, "member"))
     page = client.get("/desk/").content.decode()
     assert "load their streets and names from tiles.example.org" in page
-
-
-def test_the_desk_is_silent_by_default(client: Client, released: Release) -> None:
-    client.force_login(make_member(released.dataset.organisation, "member"))
-    assert "network address" not in client.get("/desk/").content.decode()
-
-
-def test_wrong_settings_fail_the_system_check_and_open_nothing(
-    client: Client, released: Release, settings: Any
-) -> None:
-    assert not [each for each in run_checks() if each.id == "dpgeo.pages.E001"]
-    for url, credit, words in (
-        ("http://tiles.example.org/{z}/{x}/{y}", CREDIT, "https"),
-        (f"{ORIGIN}/{{z}}/{{x}}/{{y}}", "", "DPGEO_GROUND_ATTRIBUTION: Is missing"),
-    ):
-        settings.DPGEO_GROUND_URL, settings.DPGEO_GROUND_ATTRIBUTION = url, credit
-        (problem,) = (each for each in run_checks() if each.id == "dpgeo.pages.E001")
-        assert words in problem.msg
-        path = f"/maps/{released.pk}/"
-        assert "connect-src" not in policy(client, path)
-        assert client.get(f"{path}basemap.json").json()["ground"] == []

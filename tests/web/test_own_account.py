@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -14,24 +13,18 @@ from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts.breached import check_list, is_listed
-from dpgeo.accounts.models import ApiKey, Invitation, Scope, SignedIn, User
+from dpgeo.accounts.models import ApiKey, Scope, SignedIn, User
 from dpgeo.accounts.selectors import bearer_of
 from dpgeo.accounts.services import OVERLAP, key_create, key_revoke, key_rotate
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import Conflict
 from dpgeo.pages.desk import confirming
-from dpgeo.webhooks.models import Webhook
 from tests.web.desk import PASSWORD, Desk, make_desk
 
 pytestmark = pytest.mark.django_db
 
 ACCOUNT = "/desk/account/"
 NEW = "quite other secret words"
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def signed_in(address: str = "192.0.2.1") -> Client:
@@ -153,14 +146,6 @@ def test_a_breached_password_is_refused(breached: Path, desk: Desk) -> None:
     assert User.objects.get().check_password(PASSWORD)
 
 
-@pytest.mark.parametrize("content", [None, "", "password\n", "abc123\n"])
-def test_a_wrong_list_is_reported(tmp_path: Path, settings: Any, content: str | None) -> None:
-    settings.DPGEO_BREACHED_PASSWORDS = str(tmp_path / "list")
-    if content is not None:
-        (tmp_path / "list").write_text(content)
-    assert [each.id for each in check_list()] == ["dpgeo.accounts.E001"]
-
-
 def make_key(desk: Desk, days: int | None) -> tuple[ApiKey, str]:
     return key_create(
         organisation=desk.organisation,
@@ -202,52 +187,6 @@ def test_a_replacement_does_not_prolong_a_key(desk: Desk) -> None:
     key_rotate(key=key, by=desk.user)
     key.refresh_from_db()
     assert key.expires_on == timezone.now().date() + timedelta(days=3)
-
-
-def test_keys_are_created_and_replaced_on_the_desk(desk: Desk) -> None:
-    typed = {
-        "organisation": str(desk.organisation.pk),
-        "name": "nightly",
-        "scopes": ["jobs:read"],
-        "days": "90",
-    }
-    assert desk.confirmed().post("/desk/keys/", typed).status_code == 200
-    key = ApiKey.objects.get()
-    assert key.expires_on == timezone.now().date() + timedelta(days=90)
-    page = desk.client.post(f"/desk/keys/{key.pk}/rotate/").content.decode()
-    secret = re.search(r"dpg_[\w-]{43}", page)
-    assert secret
-    assert bearer_of(secret[0])
-    stranger = make_desk("Other house", "stranger").confirmed()
-    assert stranger.post(f"/desk/keys/{key.pk}/rotate/").status_code == 404
-    assert "Ihr Konto" in desk.page("/de/desk/account/")
-
-
-@pytest.mark.parametrize(
-    ("address", "typed"),
-    [
-        ("/desk/keys/", {"name": "nightly", "scopes": ["jobs:read", "budgets:read"], "days": "90"}),
-        ("/desk/webhooks/", {"url": "https://hooks.example.org/maps"}),
-        ("/desk/members/invented-house/", {"email": "ann@example.org", "role": "approver"}),
-    ],
-)
-def test_what_was_typed_is_there_again_after_the_password(
-    desk: Desk, address: str, typed: dict[str, Any]
-) -> None:
-    entries = {"organisation": desk.organisation.pk, **typed}
-    asked = desk.client.post(address, entries)["Location"]
-    proved = desk.client.post(asked, {"password": PASSWORD, "next": address})
-    assert proved["Location"] == address
-    page = desk.page(address)
-    assert "Your entries are here again" in page
-    for value in typed.values():
-        for each in value if isinstance(value, list) else [value]:
-            assert re.search(rf'value="{re.escape(each)}"', page)
-    for chosen in ("jobs:read", "budgets:read", "90", "approver"):
-        if chosen in str(typed):
-            assert re.search(rf'value="{chosen}"[^>]*(checked|selected)', page)
-    assert "Your entries are here again" not in desk.page(address)
-    assert not any(each.objects.exists() for each in (ApiKey, Webhook, Invitation))
 
 
 def test_entries_wait_for_their_own_page_alone_and_not_for_long(

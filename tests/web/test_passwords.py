@@ -26,7 +26,6 @@ from dpgeo.accounts.outgoing_mail import WAITS, mail_wake
 from dpgeo.config.celery import app
 from dpgeo.config.logs import NoSecretLinks, logging_settings
 from tests.web.mailbox import deliver
-from tests.web.published import install, make_dataset, make_organisation
 
 pytestmark = pytest.mark.django_db
 
@@ -240,31 +239,6 @@ def test_an_unsuitable_password_is_refused(client: Client, first: str, second: s
     assert user.check_password("old secret words")
 
 
-@pytest.mark.parametrize("backend", ["console", "dummy"])
-def test_without_mail_there_is_no_page_for_forgotten_passwords(
-    client: Client, settings: Any, backend: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """If the site cannot send email, it has no page for forgotten passwords.
-
-    A link that sets a password would be lost or would end up in the log.
-    """
-    user = User.objects.create_user("ann", "ann@example.org", "old secret words")
-    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
-    assert client.get(ASK).status_code == 404
-    assert client.post(ASK, {"email": user.email}).status_code == 404
-    page = client.get("/accounts/login/").content.decode()
-    assert ASK not in page
-    assert "Whoever runs this site can set a new one" in page
-    assert f'"{ASK}"' not in client.get(f"{ASK}MQ/x-y/").content.decode()
-    assert "MQ" not in capsys.readouterr().out
-
-
-def test_mail_is_sent_only_where_a_server_is_named() -> None:
-    from dpgeo.config import settings as production
-
-    assert production.EMAIL_BACKEND.endswith("dummy.EmailBackend")  # type: ignore[attr-defined]
-
-
 def test_the_secret_of_a_link_is_never_logged(
     client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,19 +262,3 @@ def test_the_secret_of_a_link_is_never_logged(
     assert "/accounts/password/..." in logged
     assert "/accounts/invitation/..." in logged
     assert "cafe12" not in logged
-
-
-def test_pages_name_the_publishers_contact(client: Client) -> None:
-    release = install(make_dataset())
-    for address in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
-        assert 'href="mailto:example-city@example.org"' in client.get(address).content.decode()
-    publisher = client.get(f"/api/v1/releases/{release.pk}").json()["publisher"]
-    assert publisher["contact"] == "example-city@example.org"
-
-
-def test_a_publisher_without_a_contact_names_none(client: Client) -> None:
-    organisation = make_organisation()
-    organisation.contact = ""
-    organisation.save()
-    release = install(make_dataset(organisation))
-    assert "mailto:" not in client.get(f"/maps/{release.pk}/").content.decode()

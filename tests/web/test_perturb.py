@@ -57,13 +57,3 @@ def test_a_file_is_perturbed_row_by_row_without_other_columns(tmp_path: Path) ->
 def test_invalid_input_is_refused_by_name(arguments: tuple[str, ...], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         perturb(*arguments)
-
-
-def test_a_bad_line_of_a_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "places.csv"
-    path.write_text("lon,lat\n13.4,52.5\nx,52.5\n")
-    with pytest.raises(CommandError, match="Line 3"):
-        perturb("--file", path, "--level", "1", "--radius", "9")
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(CommandError, match="columns lon and lat"):
-        perturb("--file", path, "--level", "1", "--radius", "9")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from dpgeo.accounts.models import Membership, Role
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import MOST_GEOCASTS
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import (
@@ -49,12 +44,6 @@ def keep(release: Release, *, shared: bool) -> Campaign:
         shared=shared,
         created_by=make_member(organisation, f"keeper-{shared}"),
     )
-
-
-def test_without_any_map_it_says_so(client: Client) -> None:
-    page = client.get(reverse("plan"))
-    assert page.status_code == 200
-    assert "none is published yet" in page.content.decode()
 
 
 def test_it_offers_published_maps_of_cells_contours_first(client: Client) -> None:
@@ -93,43 +82,6 @@ def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> Non
     assert "Save this plan as" in page.content.decode()
 
 
-def test_strangers_are_not_offered_to_save(client: Client) -> None:
-    install(make_dataset(), contour_release())
-    assert "Save this plan" not in client.get(reverse("plan")).content.decode()
-
-
-def test_a_plan_is_proposed_for_the_organisation_that_was_joined_last(client: Client) -> None:
-    install(make_dataset(), contour_release())
-    member = make_member(make_organisation("a-demo"), "Ada")
-    later = make_organisation("my-organisation")
-    Membership.objects.create(organisation=later, user=member, role=Role.STEWARD)
-    client.force_login(member)
-    page = client.get(reverse("plan")).content.decode()
-    assert f'<option value="{later.slug}" selected>' in page
-
-
-def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
-    release = install(make_dataset(), contour_release())
-    campaign = keep(release, shared=False)
-    assert campaign.created_by
-    client.force_login(campaign.created_by)
-    listed = client.get(reverse("desk-campaigns")).content.decode()
-    assert f"{reverse('plan')}?campaign={campaign.pk}" in listed
-    assert f"{reverse('plan')}?campaign={campaign.pk}#shows=radius" in listed
-    address = reverse("desk-campaign-change", args=[campaign.pk])
-    client.post(address, {"name": " Benches ", "shared": "on"})
-    campaign.refresh_from_db()
-    assert (campaign.name, campaign.shared) == ("Benches", True)
-    assert Client().get(reverse("plan"), {"campaign": campaign.pk}).status_code == 200
-    refused = client.post(address, {"name": ""}, follow=True).content.decode()
-    assert "1 to 200 characters" in refused
-    campaign.refresh_from_db()
-    assert (campaign.name, campaign.shared) == ("Benches", True)
-    client.post(reverse("desk-campaign-delete", args=[campaign.pk]))
-    assert not Campaign.objects.exists()
-    assert "None is saved yet" in client.get(reverse("desk-campaigns")).content.decode()
-
-
 def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
     release = install(make_dataset(), contour_release())
     campaign = keep(release, shared=True)
@@ -142,18 +94,3 @@ def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
     assert client.post(change, {"name": "Mine"}).status_code == 404
     assert client.post(delete).status_code == 404
     assert Campaign.objects.get().name == "Lamps"
-
-
-def test_a_campaign_of_a_withdrawn_map_is_listed_without_a_link(client: Client) -> None:
-    release = install(make_dataset(), contour_release(), withdrawn=True)
-    campaign = keep(release, shared=False)
-    assert campaign.created_by
-    client.force_login(campaign.created_by)
-    listed = client.get(reverse("desk-campaigns")).content.decode()
-    assert "withdrawn" in listed
-    assert f"?campaign={campaign.pk}" not in listed
-
-
-def test_the_page_has_the_servers_limit_of_regions() -> None:
-    script = (Path(settings.BASE_DIR) / "frontend" / "src" / "planner" / "ask-plan.ts").read_text()
-    assert re.findall(r"const MOST_GEOCASTS = (\d+);", script) == [str(MOST_GEOCASTS)]

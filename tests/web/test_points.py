@@ -24,7 +24,7 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit_found
-from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import GeoInd
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
@@ -38,7 +38,6 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
-from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import sharding
 from dpgeo.releases.blobs import new_blob_name
 from dpgeo.releases.models import Release, ReleaseShard
@@ -124,32 +123,11 @@ def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
     assert len(content.longitude) == sum(counts_kept)
 
 
-def test_points_cost_no_more_than_their_budget(dataset: Dataset) -> None:
-    with pytest.raises(BudgetExceeded) as refused:
-        make_release(dataset, **{**POINTS, "bound": 5})
-    assert refused.value.field == "level"
-    assert not Release.objects.exists()
-
-
 def test_without_a_budget_for_points_there_are_none(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     with pytest.raises(Conflict, match="no budget for points"):
         make_release(dataset, **POINTS)
-
-
-def test_an_epsilon_for_points_is_refused(dataset: Dataset) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        make_release(dataset, **{**POINTS, "epsilon": "1"})
-    assert refused.value.field == "epsilon"
-
-
-def test_a_radius_larger_than_the_area_is_refused_before_anything_is_spent(
-    dataset: Dataset,
-) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        make_release(dataset, **{**POINTS, "parameters": {"radius": 100_000}})
-    assert refused.value.field == "radius"
 
 
 def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
@@ -184,15 +162,6 @@ def test_a_release_that_does_not_state_the_budget_for_points_is_not_published(
         release_publish(release=release, by=None)
     release.refresh_from_db()
     assert release.state == ReleaseState.DRAFT
-
-
-def test_after_a_publication_no_budget_for_points_can_be_declared(tmp_path: Path) -> None:
-    dataset = make_dataset()
-    make_ready(dataset, tmp_path)
-    release_publish(release=make_release(dataset), by=None)
-    with pytest.raises(Conflict) as refused:
-        dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 4", 100)})
-    assert refused.value.field == "points_budget"
 
 
 def declare(dataset: Dataset, document: bytes) -> PublicLayer:
@@ -311,15 +280,6 @@ def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
         make_release(dataset, **fields)
     assert refused.value.field == "prior"
     assert ledger_of(dataset).spent_units == 0
-
-
-def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
-    published = ask_for(make_release(dataset), "cells.geojson")
-    file = published.files.get(name="cells.geojson")
-    with private_storage().open(file.stored_name, "rb") as opened:
-        declare(dataset, opened.read())
-    form = ReleaseForm(dataset=dataset, publishes=False)
-    assert 'value="crowd"' in str(form["planar-laplace.prior"])
 
 
 @pytest.fixture
@@ -547,22 +507,6 @@ def test_its_pages_promise_about_places_and_not_about_presence(
         assert ("Where you were, from all maps and points" in text) is (release == points)
         if name == "release":
             assert ("The likeliest places as a table" in text) is (release == points)
-
-
-def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None:
-    release = make_release(dataset, **POINTS)
-    release_publish(release=release, by=None)
-    document = client.get(reverse("api:release", args=[release.pk])).json()
-    assert document["notion"] == "geo-ind"
-    assert document["epsilon"] is None
-    assert document["cost"] == "level ln 4 within 200 m"
-    assert document["privacy"]["points"] == {
-        "level": "ln 16",
-        "radius": 200,
-        "snapping_metres": 1.5,
-        "epsilon_per_metre": "0.013862943611",
-    }
-    assert document["kind"] == "points"
 
 
 def test_points_found_after_a_restore_keep_their_coarser_grid(dataset: Dataset) -> None:

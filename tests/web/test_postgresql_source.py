@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +13,6 @@ import psycopg
 import pyarrow as pa
 import pytest
 import shapely
-from django.core.management import call_command
-from django.test import Client
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
 
@@ -23,7 +20,6 @@ from dpgeo.blanks import BLANKS
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease
 from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
@@ -33,7 +29,6 @@ from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.postgresql.columns import DEGREES, PERSONS, Column, accepted_names
-from dpgeo.datasets.postgresql.errors import refusal
 from dpgeo.datasets.postgresql.session import connected, quoted_table
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
@@ -56,7 +51,6 @@ from tests.makers import make_dataset, make_organisation, make_release, make_req
 from tests.requirements import need
 from tests.servers import postgresql_installed, running_postgresql
 from tests.storages import use_empty_storages
-from tests.web.desk import make_desk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_servers]
 
@@ -151,16 +145,6 @@ def test_a_table_is_registered_and_counted_at_its_source(
     assert exactly(dataset, bound=2, counting="people") == 50
     window = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
     assert exactly(dataset, **window) == 0
-
-
-def test_a_page_does_not_wait_for_a_slow_view(
-    sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpgeo.datasets.postgresql.location.PREVIEW_SECONDS", 1)
-    sql.execute("CREATE VIEW trips AS SELECT pg_sleep(120)::text AS who, 10.01 AS lon")
-    upload = source_register(dataset=declared(), location="warehouse", folder="trips", by=None)
-    with pytest.raises(Conflict, match="57014"):
-        upload_preview(upload=upload)
 
 
 ODD = """
@@ -406,24 +390,6 @@ def test_a_column_that_only_grows_keeps_a_snapshot_as_it_was(sql: psycopg.Connec
     assert int(released_of(waiting).content.counts.sum()) == 30  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("as_of", ["none", "who", "lat"])
-def test_only_whole_numbers_and_times_can_grow(sql: psycopg.Connection, as_of: str) -> None:
-    fill(sql, range(3))
-    with pytest.raises(Conflict, match="cannot say which rows are new"):
-        source_register(
-            dataset=declared(), location="warehouse", folder="trips", as_of=as_of, by=None
-        )
-
-
-def test_a_column_that_grows_has_a_name_that_can_be_stored(sql: psycopg.Connection) -> None:
-    fill(sql, range(3))
-    with pytest.raises(Conflict, match="cannot say which rows are new"):
-        source_register(
-            dataset=declared(), location="warehouse", folder="trips", as_of="i\0d", by=None
-        )
-    assert not Upload.objects.exists()
-
-
 def test_rows_that_are_committed_late_with_a_smaller_number_are_noticed(
     sql: psycopg.Connection,
 ) -> None:
@@ -477,27 +443,6 @@ def test_a_failed_connection_says_what_helps_without_its_address(
     assert "reader" not in shown
 
 
-def test_a_host_that_is_unknown_is_told_from_one_that_is_silent() -> None:
-    unknown = psycopg.OperationalError("failed to resolve host 'db.example': unknown")
-    assert "The host is unknown here" in str(refusal("trips", unknown)[1])
-    lost = psycopg.OperationalError("SSL SYSCALL error: EOF detected")
-    assert "There is no connection" in str(refusal("trips", lost)[1])
-
-
-@pytest.mark.parametrize(
-    ("table", "said"), [("none", "no such table.*42P01"), ("kept", "grant it USAGE.*42501")]
-)
-def test_a_table_that_cannot_be_read_says_what_helps(
-    sql: psycopg.Connection, server: tuple[str, Path], settings: Any, table: str, said: str
-) -> None:
-    sql.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'right'")
-    sql.execute("CREATE TABLE kept (who text); GRANT USAGE ON SCHEMA public TO reader")
-    host = server[0].rpartition("@")[2]
-    settings.DPGEO_SOURCES = [f"office/warehouse=postgresql://reader:right@{host}/postgres"]
-    with pytest.raises(Conflict, match=said):
-        source_register(dataset=declared(), location="warehouse", folder=table, by=None)
-
-
 def test_errors_of_the_database_are_passed_on_by_their_code(
     sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -511,21 +456,6 @@ def test_errors_of_the_database_are_passed_on_by_their_code(
         upload_preview(upload=upload)
     assert "22P02" in str(raised.value)
     assert "secret" not in str(raised.value) + caplog.text
-
-
-def test_a_tables_points_are_moved_and_published(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    dataset = declared(points_budget=make_level("ln 16", 200))
-    registered(dataset)
-    release = make_release(
-        dataset,
-        mechanism="planar-laplace",
-        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
-        epsilon=None,
-        bound=1,
-    )
-    content = released_of(release).content
-    assert len(content.longitude) == 30  # type: ignore[attr-defined]
 
 
 def test_no_secret_stands_in_the_databases_log(
@@ -594,65 +524,3 @@ def test_other_machines_are_connected_to_with_verified_certificates(
     with pytest.raises(psycopg.OperationalError), connected("postgresql:///trips"):
         pass
     assert seen == ["verify-full"] * 3 + [None, "require", "verify-full"]
-
-
-def test_a_table_is_registered_at_the_console(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    output, dataset = io.StringIO(), declared()
-    named = {"person": "who", "longitude": "lon", "latitude": "lat", "time": "seen"}
-    call_command("register", dataset.slug, "warehouse", "trips", as_of="id", stdout=output, **named)
-    assert "30 of 30 rows accepted" in output.getvalue()
-    fill(sql, range(5))
-    call_command("register", dataset.slug, "warehouse", "public.trips", stdout=output)
-    assert "35 of 35 rows accepted" in output.getvalue()
-
-
-def test_a_table_becomes_a_public_map_at_the_desk(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    desk = make_desk("office")
-    dataset = desk.declare()
-    assert "<option>warehouse</option>" in desk.page(f"/desk/datasets/{dataset.slug}/upload/")
-    address = f"/desk/datasets/{dataset.slug}/register/"
-    fields = {"location": "warehouse", "folder": "public.none", "as_of": "id"}
-    refused = desk.client.post(address, fields)
-    assert refused.status_code == 422
-    assert "There is no such table" in refused.content.decode()
-    assert 'value="public.none"' in refused.content.decode()
-    assert desk.client.get(address)["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
-    fields["folder"] = "public.trips"
-    found = desk.client.post(address, fields, follow=True).content.decode()
-    assert "warehouse/public.trips" in found
-    assert "<code>who</code>" in found
-    assert "We tried 30 of its rows" in found
-    assert "your file" not in found
-    (upload,) = dataset.uploads.all()
-    assert Snapshot.of(upload).as_of == "id"
-
-    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "time": "seen"}
-    assert desk.client.post(f"/desk/uploads/{upload.pk}/", columns).status_code == 302
-    assert upload_ingest(upload_id=upload.pk)
-    report = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "rows whose <code>id</code> is at most 30" in report
-    assert "Read the data again" in desk.page(f"/desk/datasets/{dataset.slug}/")
-    again = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
-    assert "data-upload" not in again
-    assert 'value="public.trips"' in again
-    assert 'value="id"' in again
-
-    address = f"/desk/datasets/{dataset.slug}/map/publish/?kind=heat"
-    token = desk.client.get(address).context["token"]
-    named = {"token": token, "title": "Riders of the city", "licence": "CC BY 4.0"}
-    assert desk.client.post(address, named).status_code == 302
-    release = dataset.releases.get()
-    assert release_run(release_id=release.pk)
-    shown = Client().get(f"/maps/{release.pk}/")
-    assert shown.status_code == 200
-    assert "Riders of the city" in shown.content.decode()
-    assert not [word for word in ("warehouse", "public.trips") if word in shown.content.decode()]
-
-
-def test_a_table_replaces_what_was_there(sql: psycopg.Connection) -> None:
-    fill(sql, range(3))
-    dataset = declared(new_files="append")
-    with pytest.raises(Conflict, match="declare that new data replace the old"):
-        registered(dataset)

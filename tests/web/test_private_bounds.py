@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from jsonschema import Draft202012Validator
@@ -31,7 +30,7 @@ from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 from tests.noise import laplace
 from tests.web.api import program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -43,12 +42,6 @@ ASKED: dict[str, Any] = {
     "counting": "people",
     "totals": 0,
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
 
 
 class Killed(BaseException):
@@ -199,15 +192,3 @@ def test_the_api_shows_the_bound_from_publication_on(desk: Desk) -> None:
     release_publish(release=release, by=None)
     document = program.ask("GET", address)
     assert (document["bound"], document["choose_bound"]) == (4, 5)
-
-
-def test_the_desk_and_the_command_ask_for_it(desk: Desk, tmp_path: Path) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    form = {"mechanism": "uniform-grid", "uniform-grid.cells": "8", "epsilon": "1", "bound": "20"}
-    form |= {"counting": "people", "title": "x", "choose_bound": "5"}
-    page = desk.client.get(reverse("desk-quote", args=[dataset.slug]), form).content.decode()
-    assert "chosen privately, at most 20" in page
-    call_command("release", dataset.slug, mechanism="auto", bound="20", epsilon="1",
-                 choose_bound="5")  # fmt: skip
-    release = Release.objects.get(dataset=dataset)
-    assert (release.request.choose_bound, release.request.bound) == (5, 20)

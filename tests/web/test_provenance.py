@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -39,8 +38,6 @@ from tests.makers import (
     make_release,
     make_user,
 )
-from tests.web.api import program_of
-from tests.web.desk import make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -338,12 +335,6 @@ def test_after_an_upload_the_area_is_only_exchanged_for_a_named_place(
     assert "Vessby, with the outline of Census of 2021" in page
 
 
-def test_an_unchanged_area_is_not_called_exchanged(dataset: Dataset, tmp_path: Path) -> None:
-    make_ready(dataset, tmp_path)
-    document: Any = statement(released_of(make_release(dataset)))
-    assert (document["study_area_exchange"], document["public_layers"]) == (None, [])
-
-
 def test_the_first_confirmation_freezes_area_and_place(dataset: Dataset) -> None:
     upload_confirm(upload=make_received(dataset), columns=COLUMNS)
     with pytest.raises(Conflict, match="declare a new dataset") as refused:
@@ -360,91 +351,6 @@ def test_no_hint_tells_whether_rows_lie_in_an_exchanged_area(dataset: Dataset) -
     first.refresh_from_db()
     for upload in (first, make_received(dataset)):
         assert "study area" not in " ".join(map(str, upload_preview(upload=upload).hints))
-
-
-def test_programs_name_the_provenance_of_layers(published: Release) -> None:
-    desk = make_desk()
-    dataset, asks = desk.declare(ready=True), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    squares = json.loads(squares_around(CSV))
-    body = {"name": "crowd", "kind": "density", "layer": squares}
-    refusal = asks.ask("POST", address, body, 400)
-    assert (refusal["field"], "public source" in refusal["detail"]) == ("public_source", True)
-    layer = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
-    assert layer["public_source"] == SOURCE
-    assert (layer["declared_before_upload"], layer["release"]) == (False, "")
-    body = {"name": "shown", "kind": "density", "release": published.pk}
-    layer = asks.ask("POST", address, body, 201)
-    assert (layer["release"], layer["public_source"]) == (published.pk, None)
-
-
-@pytest.mark.parametrize(
-    ("field", "sent"),
-    [("release", {"release": "a\0"}), ("layer", {"layer": "\ud800"}), ("file", {"layer": "\0"})],
-)
-def test_texts_that_no_database_stores_are_refused(field: str, sent: dict[str, str]) -> None:
-    desk = make_desk()
-    address = f"/api/v1/datasets/{desk.declare().slug}/layers"
-    assert program_of(desk).ask("POST", address, {"name": "x", **sent}, 400)["field"] == field
-
-
-def test_programs_exchange_an_area_for_a_named_place() -> None:
-    desk = make_desk()
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}"
-    asks.ask("PATCH", address, {"study_area": area()})
-    make_received(dataset)
-    assert asks.ask("PATCH", address, {"study_area": area(10.3)}, 400)["field"] == "place"
-    body = {"study_area": area(10.3), "place": PLACE}
-    assert asks.ask("PATCH", address, body)["study_area"] == area(10.3)
-    less = {name: text for name, text in PLACE.items() if name != "url"}
-    assert asks.ask("PATCH", address, {**body, "place": less}, 400)["field"] == "place.url"
-
-
-def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:
-    desk = make_desk()
-    dataset = desk.declare()
-    address = f"/desk/datasets/{dataset.slug}/layers/"
-    assert "before the first file is uploaded" in desk.page(address)
-    make_received(dataset)
-    assert "from now on each needs a named public source" in desk.page(address)
-
-    def send(content: bytes | None = squares_around(CSV), **typed: str) -> Any:
-        facts: dict[str, Any] = {"name": "crowd", "kind": "density", **typed}
-        if content is not None:
-            facts["file"] = SimpleUploadedFile("crowd.geojson", content)
-        return desk.client.post(address, facts, follow=True)
-
-    refused = send()
-    assert refused.status_code == 422
-    assert "could have been made from its rows" in refused.context["form"].errors["source_name"][0]
-    assert "Lacks" in send(source_name="Census").context["form"].errors["source_name"][0]
-    assert send(None).context["form"].errors["file"]
-    named: Any = {f"source_{part}": text for part, text in SOURCE.items()}
-    assert b"Added: crowd, 3 features." in send(**named).content
-    assert "Taken from a public source, as its publisher says: Census of 2021" in desk.page(address)
-    assert b"Added: shown" in send(None, name="shown", release=published.pk).content
-    assert "Where all are" in desk.page(address)
-
-
-def test_the_desk_exchanges_an_area_for_a_named_place() -> None:
-    desk = make_desk()
-    dataset = desk.declare()
-    address = f"/desk/datasets/{dataset.slug}/edit/"
-    assert "Change the area" not in desk.page(address)
-    make_received(dataset)
-    assert "Change the area to another named place" in desk.page(address)
-    typed = desk.declaration(east="10.2")
-    refused = desk.client.post(address, typed)
-    assert (refused.status_code, list(refused.context["form"].errors)) == (422, ["place"])
-    assert desk.client.post(address, desk.declaration(title="Walks")).status_code == 302
-    named = {
-        ("place" if part == "place" else f"place_{part}"): text for part, text in PLACE.items()
-    }
-    assert desk.client.post(address, typed | named).status_code == 302
-    dataset.refresh_from_db()
-    assert dataset.area.bounds[2] == 10.2
-    assert dataset.area_exchange["place"] == "Vessby"
 
 
 def meanwhile(work: Callable[[], object]) -> threading.Thread:

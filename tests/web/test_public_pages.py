@@ -7,7 +7,6 @@ import html
 import math
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,17 +16,11 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, User
-from dpgeo.artefacts import map_array
-from dpgeo.core.released import PhasedRelease, PointsRelease
+from dpgeo.core.released import PhasedRelease
 from dpgeo.pages import basemap as land
-from dpgeo.pages.privacy_diagrams import scale
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import (
-    degrees,
-    figure,
     guesses,
-    metres,
-    size,
     standing_words,
 )
 from dpgeo.postprocess.layers import BoxLayer, layers
@@ -80,14 +73,6 @@ def test_the_catalogue_describes_each_map_and_its_noise(client: Client, publishe
     assert "± 12 people" in page
 
 
-def test_an_empty_catalogue_says_so(client: Client) -> None:
-    assert "No map has been published yet" in words(client, reverse("catalogue"))
-
-
-def test_the_catalogue_never_lists_drafts(client: Client, draft: Release) -> None:
-    assert "A draft" not in words(client, reverse("catalogue"))
-
-
 def test_a_release_promises_of_itself_first_and_of_all_maps_second(
     client: Client, published: Release
 ) -> None:
@@ -131,29 +116,6 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     )
 
 
-def test_the_table_of_counts_needs_no_script(client: Client, published: Release) -> None:
-    page = words(client, reverse("release", args=[published.pk]))
-    figures = summarise(grid_release(AREA, 32)).figures
-    assert figures is not None
-    row = figures.rows[0]
-    assert f"{row.latitude:.4f}° N, {row.longitude:.4f}° E {row.value:,.0f} ± 12" in page
-
-
-def test_a_release_lists_its_files_with_sizes(client: Client, published: Release) -> None:
-    response = client.get(reverse("release", args=[published.pk]))
-    for name in ("cells.parquet", "cells.pmtiles"):
-        file = published.files.get(name=name)
-        assert reverse("api:release-file", args=[published.pk, name]) in response.content.decode()
-        assert size(file.size or 0) in response.content.decode()
-
-
-def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
-    release = install(partition_release(AREA, 32), "In boxes")
-    page = words(client, reverse("release", args=[release.pk]))
-    assert "As counted Smoothed" in page
-    assert "boxes hold the most sightings per square" in page
-
-
 def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     release = install(releases.zones_release(), "By ward")
     page = words(client, reverse("release", args=[release.pk]))
@@ -175,23 +137,6 @@ def test_a_map_on_which_nothing_stands_out_says_so() -> None:
     assert standing_words(replace(figures, standing=0)).startswith("Nothing shows clearly")
 
 
-def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Release) -> None:
-    page = client.get(reverse("release", args=[published.pk])).content.decode()
-    eastward, northward = summarise(grid_release(AREA, 32)).profiles
-    assert page.count('class="profile"') == 2
-    text = words(client, reverse("release", args=[published.pk]))
-    for way, values in (("West to east.", eastward), ("South to north.", northward)):
-        full = values.fullest
-        assert full.value == max(strip.value for strip in values.strips)
-        low, high = (degrees(edge, values.sides) for edge in (full.low, full.high))
-        holds = f"holds {figure(full.value)} ± {figure(full.margin)} sightings."
-        assert f"{way} The fullest strip, {low} to {high}, {holds}" in text
-        begins = [degrees(strip.low, values.sides) for strip in values.strips]
-        assert len(set(begins)) == len(begins)
-        assert f'd="{values.columns}"' in page
-        assert values.columns.count("M") == len(values.strips)
-
-
 def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
     released = releases.phased_release()
     content = released.content
@@ -211,71 +156,6 @@ def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
     # Every box's count stands out from the noise, but `figures.standing` counts only the boxes that
     # the map colours.
     assert 0 < figures.standing < figures.size
-
-
-def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
-    zones = install(releases.zones_release(), "By ward")
-    page = words(client, reverse("release", args=[zones.pk]))
-    assert "The largest zones The 1 largest of 2; the dark lines are their margins." in page
-    clusters = install(releases.clusters_release(), "Around centres")
-    page = words(client, reverse("release", args=[clusters.pk]))
-    assert re.search(r"The 2 largest of 5; .* Gathering place Sightings 4 700 ± 36 1 ", page)
-    first, second = summarise(releases.clusters_release()).ranking
-    assert 0 <= first.range.low < first.range.middle < first.range.high == 100
-    assert second.range.middle < first.range.middle
-    assert not summarise(releases.clusters_release()).profiles
-
-
-def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
-    client: Client, published: Release
-) -> None:
-    page = client.get(reverse("release", args=[published.pk])).content.decode()
-    array = published.files.get(name="map.bin")
-    assert f"The map is loading, {size(array.size or 0)}." in page
-    picture = reverse("api:release-file", args=[published.pk, "preview.png"])
-    assert f'data-picture="{picture}"' in page
-    unscripted = re.search(r"<noscript>(.*?)</noscript>", page, re.S)
-    assert unscripted
-    assert f'src="{picture}"' in unscripted[1]
-    legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
-    assert legend
-    assert "Too few to tell from none" in legend[1]
-    assert "it moves each figure by up to 12 people" in legend[1]
-
-
-def test_clusters_are_listed_with_their_centres(client: Client) -> None:
-    release = install(releases.clusters_release(), "Around centres")
-    page = words(client, reverse("release", args=[release.pk]))
-    assert "as each counts once in each of up to 3 small squares." in page
-    assert "2 of 5 gathering places show clearly." in page
-    assert re.search(
-        r"Gathering place Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page
-    )
-    assert "Plan tasks on this map" not in page
-
-
-def test_contours_state_the_area_of_each_band(client: Client) -> None:
-    released = releases.contour_release()
-    release = install(released, "Lines")
-    page = words(client, reverse("release", args=[release.pk]))
-    bands = summarise(released).bands
-    assert "Sightings per km² Ground 0.5 to 1 161 km² 1 to 2 220 km²" in page
-    assert sum(band.square_kilometres for band in bands) > 100
-    assert sum(band.square_kilometres for band in bands) < released.area.ground_square_kilometres
-
-
-def test_moved_points_are_summed_up_by_where_they_were_likely_made() -> None:
-    released = releases.points_release()
-    content = released.content
-    assert isinstance(content, PointsRelease)
-    nothing = summarise(released).moved
-    peak = np.zeros_like(content.density)
-    peak[4, 4] = 5.0
-    moved = summarise(replace(released, content=replace(content, density=peak))).moved
-    assert nothing is not None
-    assert moved is not None
-    assert nothing.rows == ()
-    assert [row.value for row in moved.rows] == [5.0]
 
 
 def test_pages_mention_no_bound_where_the_unit_is_a_record(client: Client) -> None:
@@ -320,40 +200,11 @@ def test_the_noise_of_a_pilot_does_not_overstate_the_effect_of_one_person() -> N
     assert popular.shift_of_one == pytest.approx(0.9 * whole)
 
 
-def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:
-    for name in ("release", "release-privacy", "release-basemap"):
-        assert client.get(reverse(name, args=[draft.pk])).status_code == 404
-
-
 def test_a_draft_looks_to_strangers_like_a_missing_page(client: Client, draft: Release) -> None:
     there = client.get(reverse("release", args=[draft.pk])).content
     nowhere = client.get(reverse("release", args=["no-such-release-at-all"])).content
     assert there.replace(draft.pk.encode(), b"no-such-release-at-all") == nowhere
     assert "There is nothing here" in there.decode()
-
-
-def test_members_see_a_draft_under_a_banner(client: Client, draft: Release) -> None:
-    client.force_login(member_of(draft))
-    for name in ("release", "release-privacy"):
-        page = words(client, reverse(name, args=[draft.pk]))
-        assert "Draft. Only members of Vessby Transport can see this page" in page
-
-
-def test_a_member_of_another_organisation_sees_no_draft(client: Client, draft: Release) -> None:
-    client.force_login(User.objects.create_user("other"))
-    assert client.get(reverse("release", args=[draft.pk])).status_code == 404
-
-
-def test_a_draft_before_its_drawing_says_so(client: Client, draft: Release) -> None:
-    Release.objects.filter(pk=draft.pk).update(blob_name="", blob_sha256="")
-    client.force_login(member_of(draft))
-    assert "This map is being made" in words(client, reverse("release", args=[draft.pk]))
-
-
-def test_a_draft_whose_files_are_being_written_says_so(client: Client, draft: Release) -> None:
-    draft.files.filter(name=map_array.NAME).delete()
-    client.force_login(member_of(draft))
-    assert "This map is being made" in words(client, reverse("release", args=[draft.pk]))
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
@@ -410,23 +261,6 @@ def test_titles_cannot_carry_markup(client: Client) -> None:
         assert b"<script>alert(1)" not in client.get(url).content
 
 
-@pytest.mark.parametrize("method", ["post", "put", "delete"])
-def test_public_pages_are_only_read(client: Client, published: Release, method: str) -> None:
-    assert getattr(client, method)(reverse("release", args=[published.pk])).status_code == 405
-
-
-def test_the_pages_are_complete_without_a_built_frontend(
-    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from django_vite.core.asset_loader import DjangoViteAssetLoader
-
-    loader = DjangoViteAssetLoader.instance()
-    monkeypatch.setattr(loader._apps["default"].manifest, "_entries", {})
-    page = client.get(reverse("release", args=[published.pk])).content.decode()
-    assert "Where people are" in page
-    assert "/static/assets/" not in page
-
-
 def test_the_basemap_is_cut_to_the_surroundings_of_the_area(
     client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,15 +280,6 @@ def test_the_basemap_is_cut_to_the_surroundings_of_the_area(
     assert response["Cache-Control"] == "public, max-age=86400"
 
 
-def test_without_the_land_file_maps_have_no_coast(
-    client: Client, published: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(land, "land_file", lambda: tmp_path / "land.wkb")
-    shapes = client.get(reverse("release-basemap", args=[published.pk])).json()
-    assert shapes["coast"]["coordinates"] == []
-    assert shapes["land"]["coordinates"] == []
-
-
 def test_no_cache_stores_the_basemap_of_a_draft(client: Client, draft: Release) -> None:
     client.force_login(member_of(draft))
     response = client.get(reverse("release-basemap", args=[draft.pk]))
@@ -471,104 +296,10 @@ def test_right_guesses_are_never_rounded_down(client: Client) -> None:
     assert guesses(10) == "in the worst case almost certain"
 
 
-def test_figures_are_formatted_for_people() -> None:
-    assert [figure(value) for value in (1234567, -12.4, 0.0234, -0.2, 0)] == [
-        "1,234,567",
-        "\u221212",
-        "0.023",
-        "\u22120.2",
-        "0",
-    ]
-    assert [size(value) for value in (940, 157_000, 4_200_000, 21_000_000)] == [
-        "940 B",
-        "157 KB",
-        "4.2 MB",
-        "21 MB",
-    ]
-    assert [metres(value) for value in (173.2, 1234.0, 253_000.0)] == [
-        "170\u00a0m",
-        "1.2\u00a0km",
-        "250\u00a0km",
-    ]
-    assert degrees(-33.9, "NS") == "33.9000° S"
-
-
-@pytest.mark.parametrize(
-    ("query", "is_listed"),
-    [
-        ("q=where", True),
-        ("q=VESSBY+phones", True),
-        ("q=nowhere", False),
-        ("kind=heatmap", True),
-        ("kind=contours", False),
-        ("publisher=vessby-transport", True),
-        ("publisher=somebody-else", False),
-        ("from=2020-01-01&to=2100-01-01", True),
-        ("to=2020-01-01", False),
-        ("from=2100-01-01", False),
-        ("west=12.5&south=55.6&east=12.6&north=55.7", True),
-        ("west=0&south=0&east=1&north=1", False),
-        ("near=Copenhagen", True),
-        ("near=Nairobi", False),
-        ("q=where&kind=heatmap&publisher=vessby-transport&west=0&south=0&east=90&north=80", True),
-    ],
-)
-def test_the_catalogue_lists_maps_that_match_the_filters(
-    client: Client, published: Release, query: str, is_listed: bool
-) -> None:
-    page = words(client, f"{reverse('catalogue')}?{query}")
-    assert ("Vessby Transport, " in page) == is_listed
-    assert ("No map matches" in page) != is_listed
-    assert "Show all" in page
-
-
-@pytest.mark.parametrize(
-    ("query", "name"),
-    [
-        ("kind=teapot", "kind"),
-        ("from=yesterday", "from"),
-        ("to=9999-12-31", "to"),
-        ("near=qqqqqqqqq", "near"),
-        ("west=1", "area"),
-        ("west=5&south=0&east=1&north=1", "area"),
-        ("west=nan&south=0&east=1&north=1", "area"),
-        ("west=-1e400&south=0&east=1&north=1", "area"),
-    ],
-)
-def test_an_invalid_filter_is_named_and_ignored(
-    client: Client, published: Release, query: str, name: str
-) -> None:
-    page = words(client, f"{reverse('catalogue')}?{query}")
-    assert f"The filter “{name}” could not be understood" in page
-    assert "Vessby Transport, " in page
-
-
-@pytest.mark.parametrize(
-    "query", ["page=99", "page=x", "q=%00", "q=" + "a" * 5000, "publisher=%00"]
-)
-def test_the_catalogue_accepts_any_query(client: Client, published: Release, query: str) -> None:
-    assert client.get(f"{reverse('catalogue')}?{query}").status_code == 200
-
-
 def test_drafts_leave_no_trace_in_the_filters(client: Client, draft: Release) -> None:
     page = client.get(f"{reverse('catalogue')}?q=x").content.decode()
     assert "Vessby" not in page
     assert "overview" not in page
-
-
-def test_facets_count_the_maps_left_after_a_click(client: Client, published: Release) -> None:
-    install(partition_release(AREA, 32), "In boxes")
-    page = words(client, f"{reverse('catalogue')}?q=boxes")
-    assert "1 map found" in page
-    assert "Heatmaps 1" in page
-    assert "Heatmaps 2" in words(client, reverse("catalogue"))
-
-
-def test_the_small_map_links_to_each_study_area(client: Client, published: Release) -> None:
-    page = client.get(reverse("catalogue")).content.decode()
-    link = re.search(r'<a href="([^"]*west=[^"]*)"', page)
-    assert link
-    assert "1 map found" in words(client, html.unescape(link[1]))
 
 
 def test_only_the_embedded_map_may_be_framed(client: Client, published: Release) -> None:
@@ -584,25 +315,9 @@ def test_only_the_embedded_map_may_be_framed(client: Client, published: Release)
         assert "script-src" not in response["Content-Security-Policy"]
 
 
-def test_an_embedded_map_has_its_title_and_a_link_back(client: Client, published: Release) -> None:
-    page = client.get(reverse("embed", args=[published.pk])).content.decode()
-    assert f'href="http://testserver{reverse("release", args=[published.pk])}"' in page
-    assert 'class="legend"' in page
-    # The page changes nothing: its only form searches for places.
-    assert 'method="post"' not in page
-    assert page.count("<form") == page.count('<form class="find" role="search" action="/places/"')
-
-
 def test_nobody_frames_a_draft_not_even_its_members(client: Client, draft: Release) -> None:
     client.force_login(member_of(draft))
     assert client.get(reverse("embed", args=[draft.pk])).status_code == 404
-
-
-def test_a_withdrawn_map_is_gone_from_frames_too(client: Client) -> None:
-    release = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
-    page = words(client, reverse("embed", args=[release.pk]), status=410)
-    assert "This map was withdrawn by Vessby Transport" in page
-    assert "map.bin" not in client.get(reverse("embed", args=[release.pk])).content.decode()
 
 
 def test_a_release_is_cited_with_publisher_epsilon_licence_and_address(
@@ -621,13 +336,3 @@ def test_a_map_is_compared_only_with_public_maps_of_the_same_data(
     assert f'<option value="{other.pk}"' in page
     assert draft.pk not in page
     assert f'<option value="{published.pk}"' not in page
-
-
-@pytest.mark.parametrize(
-    ("this", "together", "near"),
-    [(63, 74, True), (81, 100, True), (53, 96, False), (74, 96, True), (63, None, False)],
-)
-def test_labels_of_the_scale_get_lines_of_their_own_where_they_would_overlap(
-    this: int, together: int | None, near: bool
-) -> None:
-    assert scale(this, together).near is near

@@ -169,9 +169,3 @@ def test_no_budget_exceeds_the_cap() -> None:
     assert Dataset.objects.filter(organisation=dataset.organisation).count() == 1
     shared = make_dataset(dataset.organisation, budget=None, ledger=dataset.ledger)
     assert shared.ledger == dataset.ledger
-
-
-def test_without_limits_nothing_is_refused() -> None:
-    dataset = make_dataset(budget=Fraction(100))
-    receive(dataset, 5)
-    assert use_of(dataset.organisation).bytes == 5

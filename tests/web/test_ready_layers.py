@@ -45,18 +45,6 @@ def take(desk: Desk, dataset: Dataset, value: str) -> Any:
     return desk.client.post(address, {"ready": value}, follow=True)
 
 
-def test_zones_by_level_are_two_clicks_away(desk: Desk, dataset: Dataset) -> None:
-    page = desk.page(f"/desk/datasets/{dataset.slug}/layers/")
-    for words in ("Municipalities", "Stations", "Squares of 1 km", "Hexagons of H3, resolution 8"):
-        assert words in page
-    take(desk, dataset, "areas:here:municipality")
-    layer = dataset.layers.get()
-    assert (layer.name, layer.kind, layer.features) == ("municipality", "zones", 11)
-    assert (layer.source_name, str(layer.source_date)) == ("OpenStreetMap", DAY_OF_THE_EXTRACT)
-    dataset.refresh_from_db()
-    assert "© OpenStreetMap contributors" in dataset.attribution
-
-
 @pytest.mark.parametrize(
     ("value", "kind", "fewest"),
     [

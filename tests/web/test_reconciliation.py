@@ -38,15 +38,8 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import CUT_OFF_AFTER, releases_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_retry, release_run
 from tests.makers import FILES, make_dataset, make_ready, make_received, make_release, make_request
-from tests.storages import use_empty_storages
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages that contain no files from other tests."""
-    use_empty_storages(settings, tmp_path)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 
 def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import logging
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import AnonymousUser
 from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -30,17 +28,14 @@ from dpgeo.datasets.storage import private_storage, public_storage, store
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_lease, jobs_reap
-from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import release_job
 from dpgeo.releases.files import INCOMPRESSIBLE, made_files
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import (
-    ReleaseGone,
     release_visible,
     released_of,
     releases_public,
-    releases_visible_to,
     stored_file,
 )
 from dpgeo.releases.services import (
@@ -63,6 +58,7 @@ from tests.makers import (
     make_request,
     make_user,
     quote_release,
+    spent,
 )
 
 pytestmark = pytest.mark.django_db
@@ -85,11 +81,6 @@ def quote(dataset: Dataset, **changes: Any) -> Any:
         "counting": "people",
     }
     return quote_release(dataset, **{**fields, **changes})
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def stored_bytes(release: Release, name: str) -> bytes:
@@ -116,36 +107,6 @@ def test_a_quote_states_cost_remaining_budget_and_noise(dataset: Dataset) -> Non
     assert sum(spend.epsilon for spend in offer.plan) == offer.epsilon
     assert offer.forecast.noise.sensitivity == 10
     assert spent(dataset) == 0
-
-
-@pytest.mark.parametrize(
-    ("field", "change"),
-    [
-        ("mechanism", {"mechanism": "uniform"}),
-        ("cell", {"parameters": {"cell": 10}}),
-        ("cells", {"parameters": {"cells": 1_000_000_000}}),
-        ("cells", {"parameters": {"cells": "many"}}),
-        ("epsilon", {"epsilon": "0"}),
-        ("epsilon", {"epsilon": "-1"}),
-        ("epsilon", {"epsilon": "nan"}),
-        ("epsilon", {"epsilon": "0.1234567"}),
-        ("epsilon", {"epsilon": "lots"}),
-        ("bound", {"bound": 0}),
-        ("bound", {"bound": "1.5"}),
-        ("bound", {"bound": 10**9}),
-        ("counting", {"counting": "cars"}),
-        ("title", {"title": " "}),
-    ],
-)
-def test_an_invalid_request_is_refused_with_the_name_of_its_field_and_costs_nothing(
-    dataset: Dataset, field: str, change: dict[str, Any]
-) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        make_request(dataset, **change)
-    assert refused.value.field == field
-    assert spent(dataset) == 0
-    assert not Release.objects.exists()
-    assert not Job.objects.exists()
 
 
 def test_a_record_counts_once(tmp_path: Path) -> None:
@@ -235,14 +196,6 @@ def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None
     }
     assert (released.bound, released.counting.value) == (3, "visits")
     assert released.guarantee.epsilon == 1
-
-
-def test_a_compressed_copy_holds_the_same_bytes(dataset: Dataset) -> None:
-    release = ask_for(make_release(dataset), "cells.geojson")
-    stored = stored_file(release, "cells.geojson")
-    with stored.storage.open(stored.gzip_name, "rb") as packed:
-        assert gzip.decompress(packed.read()) == stored_bytes(release, "cells.geojson")
-    assert stored_file(release, "cells.parquet").gzip_name == ""
 
 
 def test_files_are_made_again_byte_for_byte_without_the_data(dataset: Dataset) -> None:
@@ -502,20 +455,6 @@ def test_a_discarded_draw_is_not_logged(
     assert str(Job.objects.get(pk=release.job_id).failure) == ""
 
 
-def test_progress_has_plain_names(dataset: Dataset) -> None:
-    steps: list[str] = []
-
-    def listen(step: Phrase, done: int, total: int) -> None:
-        if str(step) not in steps:
-            steps.append(str(step))
-
-    release = make_request(dataset)
-    release_run(release_id=release.pk, on_progress=listen)
-    made = made_files(release).count()
-    assert steps[:3] == ["Counting", "Drawing noise", "Writing files"]
-    assert steps[-1] == f"Writing files {made} of {made}"
-
-
 def test_a_release_is_published_when_done_if_the_requester_may_publish(dataset: Dataset) -> None:
     for role, state in (
         (Role.STEWARD, ReleaseState.DRAFT),
@@ -666,20 +605,6 @@ def test_a_rejected_draft_is_never_published_and_stays_paid(
     assert not release.files.exists()
 
 
-def test_strangers_learn_of_a_rejected_draft_only_that_it_was_rejected(dataset: Dataset) -> None:
-    release = make_release(dataset)
-    release_reject(release=release, by=None, reason="Noisy.")
-    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
-    for visitor in (stranger, AnonymousUser()):
-        with pytest.raises(ReleaseGone):
-            release_visible(visitor, release.pk)
-        assert not releases_visible_to(visitor).exists()
-    assert not releases_public().exists()
-    assert not datasets_public().exists()
-    member = make_user(dataset.organisation)
-    assert release_visible(member, release.pk) == release
-
-
 def test_rejecting_needs_the_role_a_reason_and_a_finished_draft(dataset: Dataset) -> None:
     approver = make_user(dataset.organisation, Role.APPROVER)
     with pytest.raises(Conflict, match="not finished"):
@@ -701,22 +626,6 @@ def test_the_database_holds_no_rejection_without_a_reason(dataset: Dataset) -> N
     for wrong in ({"state": "rejected"}, {"rejection": "Noisy."}, {"rejected_at": timezone.now()}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Release.objects.filter(pk=release.pk).update(**wrong)
-
-
-def test_a_draft_cannot_be_withdrawn(dataset: Dataset) -> None:
-    with pytest.raises(Conflict):
-        release_withdraw(release=make_release(dataset), by=None)
-
-
-def test_only_members_see_a_draft(dataset: Dataset) -> None:
-    release = make_release(dataset)
-    member = make_user(dataset.organisation)
-    assert release_visible(member, release.pk) == release
-    assert list(releases_visible_to(member)) == [release]
-    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
-    assert not releases_visible_to(stranger).exists()
-    with pytest.raises(Release.DoesNotExist):
-        release_visible(stranger, release.pk)
 
 
 def test_a_queued_release_is_cancelled_and_refunded(dataset: Dataset) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -19,7 +18,7 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.services import PURE, Accounting, budget_debit, ledger_set_total
+from dpgeo.budgets.services import Accounting, ledger_set_total
 from dpgeo.commands import restoration
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import ZCDP, Notion, PureDP, Unit
@@ -28,20 +27,19 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.released import GridRelease
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
-from dpgeo.datasets.dataset_budgets import accounting_open, dataset_share_budget
+from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.cost import places, protection
-from dpgeo.pages.desk.kinds import lacks_points
 from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.currencies import Margins
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish
-from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
+from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release, spent
 from tests.web.api import DECLARATION, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -59,22 +57,11 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
-
-
-@pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
     """Make a dataset with data and a budget of epsilon 3, at a delta of 1e-9."""
     new = make_dataset(budget=Fraction(3), accounting=RHO)
     make_ready(new, tmp_path)
     return new
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset) -> None:
@@ -100,7 +87,9 @@ def test_a_map_in_rho_is_the_same_after_it_is_stored(dataset: Dataset) -> None:
     assert decode(blob).guarantee == released.guarantee
 
 
-def test_a_mechanism_without_gaussian_noise_is_paid_as_a_pure_epsilon(dataset: Dataset) -> None:
+def test_a_mechanism_without_gaussian_noise_is_paid_and_stated_as_pure(
+    dataset: Dataset,
+) -> None:
     release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
     assert release.job.state == "done"
     assert spent(dataset) == 20_000_000
@@ -108,6 +97,12 @@ def test_a_mechanism_without_gaussian_noise_is_paid_as_a_pure_epsilon(dataset: D
     assert release.cost_words.startswith("epsilon 0.2, rho 0.02 (epsilon ")
     with pytest.raises(BudgetExceeded):
         make_request(dataset, mechanism="quadtree", parameters={}, epsilon="0.5")
+    document = statement(released_of(release))
+    assert document["guarantee"]["notion"] == "pure differential privacy"
+    assert document["guarantee"]["delta"] == "0"
+    whole: Any = document["dataset_guarantee"]
+    assert whole["delta"] == "1e-9"
+    assert "squared" in document["accounting"]
 
 
 def test_the_epsilon_of_two_maps_is_that_of_their_rho(dataset: Dataset) -> None:
@@ -164,12 +159,6 @@ def test_an_epsilon_of_less_than_one_nano_rho_is_refused(dataset: Dataset) -> No
     assert refused.value.field == "epsilon"
 
 
-def test_points_are_refused(dataset: Dataset) -> None:
-    points = {"mechanism": "planar-laplace", "parameters": {"level": "ln 4", "radius": 200}}
-    with pytest.raises(Conflict, match="no budget for points"):
-        quote_release(dataset, **ASKED | points | {"epsilon": None, "bound": 1})
-
-
 def test_a_statement_gives_rho_delta_and_the_epsilon_of_all_rho(dataset: Dataset) -> None:
     released = released_of(make_release(dataset))
     document = json.loads(json.dumps(statement(released)))
@@ -190,16 +179,6 @@ def test_a_statement_gives_rho_delta_and_the_epsilon_of_all_rho(dataset: Dataset
     assert Fraction(spend["rho"]) == Fraction(said["rho"])
     assert spend["noise"]["distribution"] == "discrete Gaussian"
     assert "rho 0.0149" in document["citation"]
-
-
-def test_a_pure_map_from_a_budget_in_rho_states_the_total_in_rho(dataset: Dataset) -> None:
-    release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
-    document = statement(released_of(release))
-    assert document["guarantee"]["notion"] == "pure differential privacy"
-    assert document["guarantee"]["delta"] == "0"
-    whole: Any = document["dataset_guarantee"]
-    assert whole["delta"] == "1e-9"
-    assert "squared" in document["accounting"]
 
 
 def test_the_page_of_a_map_in_rho_says_rho_delta_and_gaussian(
@@ -331,46 +310,6 @@ def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -
     assert compared.better is Notion.PURE_DP
 
 
-def test_no_currencies_are_compared_once_they_are_fixed(dataset: Dataset) -> None:
-    assert quote_release(dataset, **ASKED).currencies is not None
-    Dataset.objects.filter(pk=dataset.pk).update(frozen_at="2026-01-01T00:00Z")
-    assert quote_release(dataset, **ASKED).currencies is None
-
-
-def test_currencies_are_not_compared_beside_a_budget_for_points_or_after_a_payment() -> None:
-    points = make_dataset(budget=Fraction(3), points_budget=make_level("ln 4", 200))
-    assert not accounting_open(points)
-    paid = make_dataset(budget=Fraction(3), organisation=points.organisation)
-    assert accounting_open(paid)
-    cost = PureDP(Fraction(1), Unit.PERSON)
-    budget_debit(ledger=paid.ledger, job=uuid.uuid4(), cost=cost, what="A map", who="ann")
-    assert not accounting_open(paid)
-
-
-def test_the_declaration_compares_the_currencies_of_its_budget(desk: Desk) -> None:
-    page = desk.page(reverse("desk-dataset-new"))
-    one = margins(Fraction(1), Fraction(nano_rho_for(Fraction(1), DELTA), 10**9), 1)
-    assert f"<b>± {one.epsilon}</b></td>" in page
-    assert "δ</span> = 1e-9" in page
-    dataset = desk.declare()
-    edit = reverse("desk-dataset-edit", args=[dataset.slug])
-    assert '<table class="currencies">' in desk.page(edit)
-    Dataset.objects.filter(pk=dataset.pk).update(frozen_at="2026-01-01T00:00Z")
-    assert '<table class="currencies">' not in desk.page(edit)
-
-
-def test_the_desk_names_the_delta_of_gaussian_noise_alone(dataset: Dataset, desk: Desk) -> None:
-    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
-    address = reverse("desk-quote", args=[dataset.slug])
-    asked = "mechanism={}&bound=5&counting=people&bounding=random&epsilon=0.2"
-    page = desk.page(f"{address}?{asked.format('uniform-grid')}&uniform-grid.cells=8")
-    assert '</span> 0.2 at <span class="eps">δ</span> = 1e-9</h2>' in page
-    form = desk.page(reverse("desk-release-new", args=[dataset.slug]))
-    assert "delta, 1e-9, and paid for in rho" in form
-    pure = desk.page(f"{address}?{asked.format('quadtree')}")
-    assert "δ" not in pure.split("</header>")[0]
-
-
 def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
     for detail, share in SHARES.items():
         chosen = MapSettings(dataset, {"detail": detail})
@@ -393,72 +332,16 @@ def test_gaussian_noise_grows_with_the_root_of_the_places(dataset: Dataset) -> N
     assert {number: factor for number, _, factor in places(pure)} == {1: "1", 5: "5", 20: "20"}
 
 
-def test_moved_points_are_not_offered_in_rho(dataset: Dataset) -> None:
-    lacking = lacks_points(dataset)
-    assert lacking is not None
-    assert not lacking.address
-
-
-def test_the_desk_shows_amounts_in_rho(dataset: Dataset, desk: Desk) -> None:
-    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
-    make_release(dataset)
-    for name in ("desk-dataset", "desk-release-new", "desk-dataset-edit"):
-        answer = desk.client.get(reverse(name, args=[dataset.slug]))
-        assert answer.status_code == 200, name
-    for name in ("desk", "desk-ledger"):
-        assert desk.client.get(reverse(name)).status_code == 200, name
-    assert "rho 0.0149" in desk.client.get(reverse("desk-ledger")).content.decode()
-    page = desk.client.get(reverse("desk-dataset", args=[dataset.slug])).content.decode()
-    assert "epsilon 3 at a delta of 1e-9, for a population of 3,000,000" in page
-
-
-def test_the_desk_says_of_a_map_in_rho_that_people_were_counted_in_places(
-    dataset: Dataset, desk: Desk
-) -> None:
-    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
-    release = make_release(dataset, bound=5, household=2)
-    page = desk.client.get(reverse("desk-release", args=[release.pk])).content.decode()
-    assert "in at most 5 places" in page
-    assert "at most 5 points" not in page
-    assert "Protect households of up to so many people</dt><dd>2</dd>" in page
-
-
-def test_the_desk_offers_totals_of_maps_in_rho_for_a_tenth_of_the_cost(
-    dataset: Dataset, desk: Desk
-) -> None:
-    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
-    address = reverse("desk-release-new", args=[dataset.slug])
-    assert "Share of the cost for totals, in per cent" in desk.page(address)
-
-
-def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:
-    address = reverse("desk-dataset-new")
-    rho = {"accounting": "zcdp", "delta": "1e-9", "population": "3000000"}
-    refused = desk.client.post(address, desk.declaration(**rho | {"population": ""}))
-    assert "by public sources" in refused.content.decode()
-    assert not Dataset.objects.exists()
-    desk.client.post(address, desk.declaration(**rho))
-    dataset = Dataset.objects.select_related("ledger").get()
-    assert (dataset.ledger.delta, dataset.ledger.population) == (DELTA, 3_000_000)
-    edit = reverse("desk-dataset-edit", args=[dataset.slug])
-    desk.client.post(edit, desk.declaration(accounting="pure-dp", delta="", population=""))
-    dataset.ledger.refresh_from_db()
-    assert not dataset.ledger.is_zcdp
-    assert dataset.ledger.total == 2
-
-
-def monthly(folder: Path, accounting: Accounting) -> Dataset:
+def monthly(folder: Path) -> Dataset:
     """Return a published year: twelve monthly maps that use up a budget of epsilon 3."""
-    dataset = make_dataset(budget=Fraction(3), accounting=accounting)
+    dataset = make_dataset(budget=Fraction(3), accounting=RHO)
     make_ready(dataset, folder)
     Dataset.objects.filter(pk=dataset.pk).update(columns={"time": "seen"})
     dataset.refresh_from_db()
     rho = dataset.ledger.total_units // 12
-    epsilon = Fraction(1, 4)
     # The cost of an epsilon is rounded up to whole units of the ledger. An epsilon that is a
     # millionth less than a twelfth of the budget is sure to fit twelve times.
-    if accounting is RHO:
-        epsilon = epsilon_at(Fraction(rho, 10**9), DELTA) - Fraction(1, 10**6)
+    epsilon = epsilon_at(Fraction(rho, 10**9), DELTA) - Fraction(1, 10**6)
     for number in range(12):
         first = date(2026, number + 1, 1)
         last = date(2026, number + 2, 1) if number < 11 else date(2027, 1, 1)
@@ -474,21 +357,20 @@ def monthly(folder: Path, accounting: Accounting) -> Dataset:
     return dataset
 
 
-@pytest.mark.parametrize("accounting", [PURE, RHO], ids=["epsilon", "rho"])
 def test_a_year_of_monthly_maps_is_published_from_one_budget(
-    accounting: Accounting, tmp_path: Path, client: Client
+    tmp_path: Path, client: Client
 ) -> None:
-    dataset = monthly(tmp_path, accounting)
+    dataset = monthly(tmp_path)
     assert 0 <= dataset.ledger.left_units < dataset.ledger.total_units // 10_000
     with pytest.raises(BudgetExceeded):
         make_request(dataset, **ASKED | {"epsilon": "0.2"})
     newest = dataset.releases.get(title="Month 12")
     released = released_of(newest)
     assert isinstance(released.content, GridRelease)
-    # With a twelfth of the epsilon, noise is 12 times as large; with a twelfth of the rho, only
-    # sqrt(12) times.
-    assert released.content.noise.margin() == (240 if accounting is PURE else 62)
+    # With a twelfth of the epsilon, the margin would be 240; with a twelfth of the rho, noise is
+    # only sqrt(12) times as large.
+    assert released.content.noise.margin() == 62
     stated: Any = statement(released)
     assert stated["window"]["from_day"] == "2026-12-01"
     page = client.get(reverse("release", args=[newest.pk])).content.decode()
-    assert ("1e-9" in page) == (accounting is RHO)
+    assert "1e-9" in page

@@ -25,9 +25,8 @@ from django.utils import timezone
 from dpgeo.accounts.models import Membership, Role, UsedAssertion, User
 from dpgeo.accounts.providers import check_providers
 from dpgeo.audit.models import Event, EventKind
-from dpgeo.commands.management.commands import doctor
 from tests.requirements import need
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 need(importlib.util.find_spec("xmlsec"), "python3-saml: make packages-full")
 
@@ -73,11 +72,6 @@ def facts(server: IdentityProvider, settings: Any) -> dict[str, Any]:
     }
     assert check_providers() == []
     return facts
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 class Visitor:
@@ -187,20 +181,6 @@ def test_groups_give_roles_at_each_sign_in(
     assert why() == "single sign-on: no role, or not active"
     assert not stranger.is_in()
     assert set(User.objects.values_list("username", flat=True)) == {"owner", "cleo"}
-
-
-def test_attributes_may_have_other_names_and_the_subject_another_place(
-    server: IdentityProvider, facts: Any, desk: Desk
-) -> None:
-    facts |= {"groups_claim": "urn:groups", "username_claim": "login", "subject_claim": "objectId"}
-    server.people["cleo@example.org"] = {
-        "urn:groups": ["heads"],
-        "login": ["c.example"],
-        "objectId": ["0815"],
-    }
-    assert Visitor(server).enters(_by_mail, "cleo@example.org")["Location"] == "/desk/"
-    assert SocialAccount.objects.get().uid == "0815"
-    assert roles(User.objects.get(username="c.example")) == [Role.APPROVER]
 
 
 def _by_mail(answer: Answer) -> None:
@@ -387,15 +367,6 @@ def test_deprecated_methods_are_refused(server: IdentityProvider, facts: Any, de
         response = visitor.answer().response()
         sign(assertion_of(response), server.key, **options)
         assert refused(visitor, response) == "deprecated signature method"
-
-
-def test_a_certificate_may_be_exchanged_while_both_are_named(
-    server: IdentityProvider, facts: Any, desk: Desk
-) -> None:
-    pem = f"-----BEGIN CERTIFICATE-----\n{make_key().certificate}\n-----END CERTIFICATE-----\n"
-    facts["certificates"] = [pem, server.key.certificate]
-    assert check_providers() == []
-    assert Visitor(server).enters()["Location"] == "/desk/"
 
 
 def wrap_before(response: Any) -> Any:
@@ -680,57 +651,6 @@ def test_a_proof_at_sign_in_is_not_asked_for_twice(
     assert visitor.client.get(APP).status_code == 200
 
 
-def test_the_site_describes_itself(server: IdentityProvider, facts: Any) -> None:
-    answer = Client().get("/de/accounts/saml/town/metadata/")
-    document = etree.fromstring(answer.content)
-    here = "http://testserver/accounts/saml/town/"
-    assert document.get("entityID") == f"{here}metadata/"
-    assert document.get("validUntil") is None
-    role = document[0]
-    assert role.get("WantAssertionsSigned") == "true"
-    services = role.findall("{*}AssertionConsumerService")
-    assert [each.get("Location") for each in services] == [f"{here}answer/"]
-    assert not role.findall("{*}SingleLogoutService")
-    visitor = Visitor(server, "/de/accounts/saml/town/")
-    assert (visitor.asked.answer_to, visitor.asked.issuer) == (f"{here}answer/", f"{here}metadata/")
-    facts["site_id"] = "urn:maps"
-    assert Visitor(server).asked.issuer == "urn:maps"
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sso_url": "http://id.example.org"},
-        {"roles": {"gis": "house:owner"}},
-        {"certificates": []},
-        {"certificates": ["QUJD"]},
-        {"certificates": ["?"]},
-        {"wantAssertionsSigned": False},
-    ],
-)
-def test_settings_that_cannot_work_are_reported(facts: Any, change: Any) -> None:
-    facts |= change
-    assert [each.id for each in check_providers()] == ["dpgeo.accounts.E003"]
-
-
 def test_two_providers_have_two_ids(facts: Any, settings: Any) -> None:
     settings.DPGEO_SAML = [facts, facts]
     assert [each.id for each in check_providers()] == ["dpgeo.accounts.E004"]
-
-
-def test_missing_packages_are_reported(facts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpgeo.accounts.providers.find_spec", lambda name: None)
-    assert [each.id for each in check_providers()] == ["dpgeo.accounts.E005"]
-
-
-def test_doctor_warns_before_the_last_certificate_ends(facts: Any) -> None:
-    def found() -> list[tuple[bool, str]]:
-        return [(each.good, each.state) for each in doctor.check_single_sign_on()]
-
-    ((good, state),) = found()
-    assert good
-    assert "its certificate ends on" in state
-    facts["certificates"] = [make_key(days=20).certificate, make_key(days=3).certificate]
-    assert [good for good, _ in found()] == [False]
-    facts["certificates"].append(make_key(days=400).certificate)
-    assert [good for good, _ in found()] == [True]

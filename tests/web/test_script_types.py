@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import runpy
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from dpgeo_client import types
@@ -20,24 +19,6 @@ def test_the_scripts_types_follow_the_schema() -> None:
     assert GENERATOR["generate"](schema()) == GENERATOR["TARGET"].read_text(), (
         "Run: manage.py spectacular --format openapi-json | python frontend/scripts/api_types.py"
     )
-
-
-def test_optional_members_unions_and_nested_objects_are_written_as_such() -> None:
-    nested = {"type": "object", "properties": {"a": {"type": ["number", "null"]}}}
-    schemas: dict[str, Any] = {name: {"type": "string"} for name in GENERATOR["ROOTS"]}
-    schemas["Plan"] = {
-        "type": "object",
-        "required": ["tasks"],
-        "properties": {
-            "tasks": {"type": "array", "items": {"$ref": "#/components/schemas/Task"}},
-            "by_name": {"type": "object", "additionalProperties": nested},
-        },
-    }
-    schemas["Task"] = {"oneOf": [{"enum": ["x", None]}, {"type": "object"}]}
-    text = GENERATOR["generate"]({"components": {"schemas": schemas}})
-    assert "tasks: Array<Task>;" in text
-    assert "by_name?: Record<string, {\n    a?: number | null;\n  }>;" in text
-    assert 'export type Task = "x" | null | Record<string, unknown>;' in text
 
 
 def test_the_clients_types_follow_the_schema() -> None:

@@ -29,11 +29,6 @@ FACTORS, APP = "/desk/account/second-factor/", "/desk/account/second-factor/app/
 PROVE, LOGIN = "/accounts/second-factor/", "/accounts/login/"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 class Clock:
     """The clock that the check of codes reads; tests can set it."""
 
@@ -359,9 +354,3 @@ def test_no_view_of_allauth_has_an_address() -> None:
     modules = {each.__module__ for each in views(get_resolver())}
     assert len(modules) > 30
     assert not [each for each in modules if each.startswith("allauth.")]
-
-
-def test_pages_are_german_too(desk: Desk) -> None:
-    client, _ = enter()
-    assert "Zweiter Faktor" in client.get(f"/de{FACTORS}").content.decode()
-    assert "App einrichten" in client.get(f"/de{APP}").content.decode()

@@ -7,11 +7,8 @@ import dataclasses
 import io
 import json
 import struct
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import geopandas
 import numpy as np
@@ -20,11 +17,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from dpgeo.artefacts import series_files
-from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
 from dpgeo.core.released import FlowsRelease, Released
-from dpgeo.core.window import Window
-from dpgeo.postprocess.layers import compared, slim
 from dpgeo.postprocess.layers.flows import content_of
 from dpgeo.postprocess.periods import largest_by_noise
 from dpgeo.postprocess.ranges import Ranges
@@ -32,8 +25,8 @@ from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
-from tests.maps import BOUNDS, grid_release, many_zones_release
-from tests.series_maps import FIRST, install_series
+from tests.maps import BOUNDS, grid_release
+from tests.series_maps import install_series
 from tests.storages import use_empty_storages
 from tests.unit.artefacts.releases import flows_release, places_release, sparse_release
 
@@ -120,15 +113,6 @@ def test_the_long_files_have_a_row_for_each_period_and_place(
     assert frame.release.nunique() == MAPS
 
 
-def test_zones_have_long_files_and_an_array_too() -> None:
-    series = install_series(many_zones_release(AREA, 12), 2)
-    header, data = header_of(content(file_of(series, "series.bin")))
-    stored = read(header["series"]["counts"], data).reshape(2, -1)
-    np.testing.assert_array_equal(stored, counts_of(series))
-    rows = list(csv.DictReader(io.StringIO(content(file_of(series, "all-periods.csv")).decode())))
-    assert [row["period"] for row in rows] == ["1"] * 12 + ["2"] * 12
-
-
 def test_only_published_maps_are_in_the_files(series: Series) -> None:
     whole = file_of(series, "series.bin")
     third = series.releases.get(number=3)
@@ -173,20 +157,6 @@ def periods(found: dict[str, Any]) -> list[int]:
     return sorted({each["properties"]["period"] for each in found["features"]})
 
 
-def test_a_series_is_one_collection_whose_features_have_days(series: Series) -> None:
-    listed = Client().get("/ogc/collections").json()["collections"]
-    [collection] = [each for each in listed if each["id"] == f"series.{series.pk}"]
-    alone = Client().get(f"/ogc/collections/series.{series.pk}").json()
-    assert collection == alone
-    interval = ["2026-01-05T00:00:00Z", "2026-02-01T23:59:59Z"]
-    assert alone["extent"]["temporal"] == {"interval": [interval]}
-    whole = items(series)
-    assert whole["numberMatched"] == MAPS * 256
-    assert periods(whole) == [1, 2, 3, 4]
-    for link in alone["links"]:
-        assert Client().get(link["href"].removeprefix("http://testserver")).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("when", "found"),
     [
@@ -208,79 +178,7 @@ def test_a_time_leaves_the_features_of_its_periods(
     assert len(shown["features"]) == 256 * len(found)
 
 
-def test_a_time_and_a_filter_hold_together(series: Series) -> None:
-    shown = items(series, datetime="2026-01-12", filter="row = 3")
-    assert {each["properties"]["row"] for each in shown["features"]} == {3}
-    assert periods(shown) == [2]
-    none = Client().get(f"/ogc/collections/series.{'0' * 8}-0000-0000-0000-{'0' * 12}")
-    assert none.status_code == 404
-    assert Client().get("/ogc/collections/series.cells").status_code == 404
-
-
-def test_the_time_of_a_collection_is_that_of_the_maps_it_serves(
-    series: Series, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def interval() -> list[str]:
-        cache.clear()
-        shown = Client().get(f"/ogc/collections/series.{series.pk}").json()
-        [[first, last]] = shown["extent"]["temporal"]["interval"]
-        return [first[:10], last[:10]]
-
-    assert interval() == ["2026-01-05", "2026-02-01"]
-    monkeypatch.setattr("dpgeo.api.ogc.collections.MOST_MAPS", 2)
-    assert interval() == ["2026-01-19", "2026-02-01"]
-
-
 HOST = "http://testserver"
-
-
-def test_feeds_tell_of_the_newest_maps_first(series: Series) -> None:
-    atom = Client().get(reverse("series-feed", args=[series.pk]))
-    root = ElementTree.fromstring(atom.content)  # noqa: S314 - our own text
-    space = "{http://www.w3.org/2005/Atom}"
-    maps = [f"{HOST}/maps/{each.pk}/" for each in series.releases.order_by("-number")]
-    assert [each.findtext(f"{space}id") for each in root.iter(f"{space}entry")] == maps
-    assert root.findtext(f"{space}title") == series.title
-    feed = Client().get(reverse("series-json-feed", args=[series.pk]))
-    assert feed["Content-Type"] == "application/feed+json"
-    document = feed.json()
-    assert document["version"] == "https://jsonfeed.org/version/1.1"
-    assert document["home_page_url"] == f"{HOST}/series/{series.pk}/"
-    assert document["feed_url"] == f"{HOST}/series/{series.pk}/feed.json"
-    assert [each["url"] for each in document["items"]] == maps
-    assert "card.png" in document["items"][0]["image"]
-    assert {each["date_published"][10:] for each in document["items"]} == {"T00:00:00Z"}
-
-
-def test_embeds_follow_the_newest_map(series: Series) -> None:
-    page, frame = f"{HOST}/series/{series.pk}/", f"{HOST}/series/{series.pk}/embed/"
-    newest = series.releases.get(number=MAPS)
-    described = Client().get("/oembed", {"url": page}).json()
-    assert described["title"] == series.title
-    assert frame in described["html"]
-    assert newest.pk in described["thumbnail_url"]
-    assert Client().get("/oembed", {"url": frame}).json()["html"] == described["html"]
-    shown = Client().get(frame.removeprefix(HOST))
-    assert newest.pk in shown.content.decode()
-    assert "X-Frame-Options" not in shown
-    Release.objects.filter(pk=newest.pk).update(state=ReleaseState.WITHDRAWN)
-    assert newest.pk not in Client().get(frame.removeprefix(HOST)).content.decode()
-    gone = Client().get("/oembed", {"url": f"{HOST}/series/{newest.job_id}/"})
-    assert gone.status_code == 404
-
-
-def test_the_page_names_its_feeds_and_shares_the_newest_map(series: Series) -> None:
-    page = Client().get(reverse("series", args=[series.pk])).content.decode()
-    newest = series.releases.get(number=MAPS)
-    for part in (
-        f'href="/series/{series.pk}/feed.json"',
-        f'property="og:url" content="{HOST}/series/{series.pk}/"',
-        f'property="og:image" content="{HOST}/api/v1/releases/{newest.pk}/files/card.png"',
-        f"/api/v1/series/{series.pk}/files/all-periods.csv",
-        f'data-series="/api/v1/series/{series.pk}/files/series.bin"',
-    ):
-        assert part in page
-    assert f"<loc>{HOST}/series/{series.pk}/</loc>" in Client().get("/sitemap.xml").content.decode()
 
 
 def test_nothing_is_public_of_a_series_without_published_maps(series: Series) -> None:
@@ -291,18 +189,6 @@ def test_nothing_is_public_of_a_series_without_published_maps(series: Series) ->
     assert Client().get(f"/ogc/collections/series.{series.pk}").status_code == 404
     assert str(series.pk) not in Client().get("/ogc/collections").content.decode()
     assert str(series.pk) not in Client().get("/sitemap.xml").content.decode()
-
-
-@pytest.mark.parametrize("make", [sparse_release, places_release, flows_release])
-def test_every_kind_has_long_files(make: Any, tmp_path: Path) -> None:
-    one, window = make(), Window(FIRST, FIRST + timedelta(days=6))
-    maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (2, 1)])
-    path = tmp_path / "all.csv"
-    maps.write("all-periods.csv", "Weeks", path)
-    rows = list(csv.DictReader(path.open()))
-    assert {row["period"] for row in rows} == {"1", "2"}
-    assert len(rows) % 2 == 0
-    assert ("smoothed" in rows[0]) == (make is places_release)
 
 
 def test_lists_of_cells_are_compared_with_what_is_known_of_them() -> None:
@@ -365,32 +251,3 @@ def test_flows_are_compared_by_arrivals_departures_and_listed_pairs(tmp_path: Pa
     assert {"origin", "destination", "period"} <= rows[0].keys()
     page = Client().get(reverse("series", args=[series.pk])).content.decode()
     assert 'id="counted"' in page
-
-
-def test_all_flows_are_compared_as_those_that_are_listed() -> None:
-    kept = [
-        compared([slim(one_slice_of_flows(sparse=each).content)], AREA) for each in (False, True)
-    ]
-    for one in kept:
-        assert one is not None
-        assert one.pairs is not None
-        assert one.pairs.counts.tolist() == [[410, 96, 33, 250]]
-    # Maps of flows by time of day cannot be compared between periods.
-    assert compared([slim(flows_release().content)], AREA) is None
-
-
-@pytest.mark.parametrize("most", ["MOST_VALUES", "MOST_MAPS"])
-def test_no_more_maps_are_read_than_a_file_holds(
-    most: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released, window = grid_release(AREA, 4), Window(FIRST, FIRST + timedelta(days=6))
-    monkeypatch.setattr(series_files, most, {"MOST_VALUES": 40, "MOST_MAPS": 2}[most])
-    read: list[int] = []
-
-    def newest_first() -> Iterator[PeriodMap]:
-        for number in range(9, 0, -1):
-            read.append(number)
-            yield PeriodMap(number, window, str(number), released)
-
-    assert [each.number for each in SeriesMaps(newest_first()).maps] == [8, 9]
-    assert len(read) <= 3

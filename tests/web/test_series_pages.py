@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
-from datetime import date
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +13,13 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Series
-from dpgeo.releases.series import series_end
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset
-from tests.storages import use_empty_storages
 from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
-from tests.web.test_layers import STOPS
-from tests.web.test_layers import add as add_layer
 from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 FORM = {
     "title": "Weekly visits",
@@ -41,16 +33,6 @@ FORM = {
     "most": "20",
     "epsilon": "1",
 }
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 @pytest.fixture
@@ -81,30 +63,6 @@ def test_the_desk_shows_what_a_series_promises_before_it_is_paid(
     assert series.title in desk.page(reverse("desk-dataset", args=[dataset.slug]))
     desk.client.post(address, {"action": "end", "series": str(series.pk)})
     assert "It was ended by its owner." in desk.page(address)
-
-
-def test_the_desk_asks_whether_all_files_are_made_at_publication(
-    desk: Desk, dataset: Dataset
-) -> None:
-    address = reverse("desk-series", args=[dataset.slug])
-    chosen = FORM | {"all_files": "on"}
-    shown = desk.client.post(address, chosen | {"action": "check"}).content.decode()
-    assert re.search(r'name="all_files"[^>]* checked', shown)
-    desk.client.post(address, chosen | {"action": "declare"})
-    assert Series.objects.get().all_files
-    assert "All files of each map are made when it is published." in desk.page(address)
-
-
-def test_the_desk_refuses_at_the_field_at_fault(desk: Desk, dataset: Dataset) -> None:
-    address = reverse("desk-series", args=[dataset.slug])
-    answer = desk.client.post(address, FORM | {"action": "declare", "each": "30"})
-    assert answer.status_code == 422
-    assert "Must be at least 30" in answer.content.decode()
-    answer = desk.client.post(
-        address, {"action": "complete", "series": "none", "through": "2026-01-18"}, follow=True
-    )
-    assert "Choose one of the series" in answer.content.decode()
-    assert not Series.objects.exists()
 
 
 def test_strangers_neither_see_nor_declare_series(desk: Desk, dataset: Dataset) -> None:
@@ -153,83 +111,8 @@ def test_the_admin_shows_a_series_to_its_own_staff(desk: Desk, dataset: Dataset)
         assert bytes(series.salt).hex() not in answer.content.decode()
 
 
-def test_the_desk_has_fields_for_every_kind_of_series(desk: Desk) -> None:
-    dataset = make_dataset(desk.organisation, budget=1000, new_files="append")
-    add_layer(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
-    add(dataset, week(1, range(10)))
-    address = reverse("desk-series", args=[dataset.slug])
-    assert 'name="zones.zones"' not in desk.page(address)  # no zones are declared
-    places = {"mechanism": "places", "places.reach": "400", "places.slices": "days of the week"}
-    answer = desk.client.post(address, FORM | places | {"action": "declare"})
-    assert "one allowance for the whole series" in answer.content.decode()
-    desk.client.post(address, FORM | places | {"action": "declare", "counting": "visits"})
-    flows = {"mechanism": "flows", "flows.cells": "4", "flows.gap_hours": "3"}
-    answer = desk.client.post(address, FORM | flows | {"action": "declare", "flows.cells": "900"})
-    assert answer.context["form"].errors.keys() == {"flows.cells"}
-    desk.client.post(address, FORM | flows | {"action": "declare"})
-    declared = Series.objects.order_by("created_at")
-    assert [each.request.mechanism for each in declared] == ["places", "flows"]
-    assert declared[0].request.parameters["reach"] == 400
-    assert declared[0].request.parameters["slices"] == "days of the week"
-    flows = declared[1].request.parameters
-    assert (flows["cells"], flows["gap_hours"]) == (4, 3)
-
-
-def test_the_desk_shows_what_is_to_come(
-    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpgeo.releases.series.local_today", lambda _: date(2026, 1, 18))
-    series = declare(dataset)
-    page = desk.page(reverse("desk-series", args=[dataset.slug]))
-    coming = re.findall("<li>(.*?) to ", page.partition("To come")[2])
-    assert coming == ["12 January 2026", "19 January 2026", "26 January 2026", "2 February 2026"]
-    series_end(series=series, by=None)
-    assert "To come" not in desk.page(reverse("desk-series", args=[dataset.slug]))
-
-
-@pytest.mark.parametrize(
-    ("period", "first", "starts", "repeats"),
-    [
-        ("day", date(2026, 1, 31), "20260201", "DAILY"),
-        ("week", FIRST, "20260112", "WEEKLY"),
-        ("month", date(2026, 1, 28), "20260228", "MONTHLY"),
-    ],
-)
-def test_a_calendar_has_the_days_on_which_maps_fall_due(
-    period: str, first: date, starts: str, repeats: str, desk: Desk, dataset: Dataset
-) -> None:
-    series = declare(dataset, period=period, first_day=first.isoformat(), title="Ä; " + "b," * 60)
-    address = reverse("series-calendar", args=[series.pk])
-    assert Client().get(address).status_code == 404
-    answer = desk.client.get(address)
-    assert answer["Content-Type"].startswith("text/calendar")
-    lines = answer.content.split(b"\r\n")
-    assert max(map(len, lines)) <= 75
-    text = answer.content.decode().replace("\r\n ", "").split("\r\n")
-    assert f"DTSTART;VALUE=DATE:{starts}" in text
-    assert f"RRULE:FREQ={repeats}" in text
-    assert "SUMMARY:Ä\\; " + "b\\," * 60 + ": a map falls due" in text
-
-
 def break_off(*_: object) -> None:
     raise Conflict("The files cannot be read.")
-
-
-def test_a_series_that_failed_goes_on_from_the_desk(
-    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    series = declare(dataset)
-    complete(series, 1)
-    address = reverse("desk-series", args=[dataset.slug])
-    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
-    for _ in range(2):
-        draw_all(series)
-        assert "Go on with it" in desk.page(address)
-        desk.client.post(address, {"action": "resume", "series": str(series.pk)})
-        assert "Go on with it" not in desk.page(address)
-        series.refresh_from_db()
-        assert series.ended_at is None
-        release_run(release_id=series.releases.get().pk)
 
 
 def test_a_key_resumes_a_series_of_a_key_until_its_data_are_opened(
@@ -281,33 +164,3 @@ def test_a_key_does_not_learn_whether_the_map_of_a_members_series_drew_noise(
 
 def read(answer: Any) -> Any:
     return answer.json()
-
-
-def test_programs_declare_complete_and_end_series(desk: Desk, dataset: Dataset) -> None:
-    program = program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/series"
-    asked = {
-        "title": "Weeks",
-        "mechanism": "uniform-grid",
-        "period": "week",
-        "first_day": str(FIRST),
-        "each": 1,
-        "most": 20,
-        "epsilon": "1",
-    }
-    answer = program.send("POST", address, asked)
-    assert answer.status_code == 201
-    declared = read(answer)
-    assert (declared["paid_once"], declared["epsilon_of_year"]) == (True, "1")
-    assert read(program.send("GET", address))["results"] == [declared]
-    through = {"through": "2026-01-11"}
-    said = read(program.send("POST", declared["url"] + "/complete", through))
-    assert (said["complete_through"], said["due"]) == ("2026-01-11", 1)
-    assert read(program.send("POST", declared["url"] + "/end", {}))["ended"]
-    refused = program.send("POST", address, {**asked, "most": 0})
-    assert (refused.status_code, read(refused)["field"]) == (400, "most")
-    stranger = program_of(make_desk("Another house", "another"))
-    assert stranger.send("GET", declared["url"]).status_code == 404
-    assert stranger.send("POST", declared["url"] + "/end", {}).status_code == 404
-    assert stranger.send("POST", address, asked).status_code == 404
-    assert Client().get(declared["url"]).status_code == 401

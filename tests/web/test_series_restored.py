@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -21,15 +19,9 @@ from dpgeo.releases.reconciliation import draws_settle, releases_sweep
 from dpgeo.releases.series import series_draw_due, series_end, series_resume
 from dpgeo.releases.services import release_run
 from tests.makers import make_dataset
-from tests.storages import use_empty_storages
 from tests.web.test_series import add, complete, declare, draw_all, week
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 
 def forget(series: Series) -> None:

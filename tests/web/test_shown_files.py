@@ -40,12 +40,6 @@ COLUMNS = Columns(longitude="lon", latitude="lat", person="device", time="seen",
 TIGHT = (10.1, 50.1, 10.4, 50.4)
 
 
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
-
-
 def stated_of(dataset: Dataset) -> dict[str, str]:
     """Return what a release of a dataset would state about its study area."""
     dataset.refresh_from_db()
@@ -224,18 +218,3 @@ def test_the_days_of_a_survey_are_fixed_with_the_area(desk: Desk, field: str) ->
     dataset.refresh_from_db()
     assert dataset.title == "Hikes"
     assert str(getattr(dataset, field)) == "2026-03-02"
-
-
-def test_the_admin_shows_fixed_days_and_keeps_them(desk: Desk) -> None:
-    desk.user.is_staff = desk.user.is_superuser = True
-    desk.user.save()
-    dataset = desk.declare(covers_from="2026-03-01")
-    edit = reverse("admin:datasets_dataset_change", args=[dataset.pk])
-    assert 'name="covers_from"' in desk.page(edit)
-    Dataset.objects.update(frozen_at=timezone.now())
-    page = desk.page(edit)
-    assert 'name="covers_from"' not in page
-    typed = {"title": "Hikes", "licence": "CC0", "covers_from": "2026-03-09"}
-    assert desk.client.post(edit, typed).status_code == 302
-    dataset.refresh_from_db()
-    assert (dataset.title, str(dataset.covers_from)) == ("Hikes", "2026-03-01")

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import pytest
-import yaml
 from django.core.cache import caches
-from django.core.management import call_command
 from django.test import Client
 
-from dpgeo.accounts.allauth_adapters import FactorAdapter
-from dpgeo.accounts.site_links import check_origin, site_name
-from tests.containers import interpolate
-from tests.migrated import ROOT
-from tests.servers import free_port
+from dpgeo.accounts.site_links import check_origin
 from tests.web.published import install, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -98,49 +91,3 @@ def test_the_port_of_the_origin_is_the_port_of_the_site(settings: Any) -> None:
 )
 def test_other_hosts_are_refused(host: str) -> None:
     assert Client(HTTP_HOST=host).get("/ogc", secure=True).status_code == 400
-
-
-def test_local_hosts_keep_their_port() -> None:
-    answer = Client(HTTP_HOST="127.0.0.1:9000").get("/ogc/")
-    assert b"http://127.0.0.1:9000/ogc" in answer.content
-
-
-def test_an_authenticator_app_names_the_site_as_the_settings_do() -> None:
-    assert FactorAdapter().get_totp_issuer() == f"dpgeo {site_name()}" == "dpgeo maps.example.org"
-
-
-@pytest.mark.parametrize("shipped", ["nginx.conf", "Caddyfile"])
-def test_the_shipped_proxies_pass_on_the_name_alone(shipped: str) -> None:
-    text = (ROOT / "deploy" / shipped).read_text()
-    assert "$http_host" not in text
-    assert ("proxy_set_header Host $host;" in text) or ("header_up Host {host}" in text)
-
-
-def test_the_compose_file_derives_the_origin_from_the_host() -> None:
-    site = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]["web"]
-    stated = site["environment"]["DPGEO_ORIGIN"]
-    values = {"DPGEO_HOSTS": "maps.example.org"}
-    assert interpolate(stated, values) == "https://maps.example.org"
-    assert interpolate(stated, {**values, "DPGEO_ORIGIN": "https://a.b:8443"}) == "https://a.b:8443"
-
-
-@pytest.mark.parametrize(
-    ("stated", "origin"),
-    [("", "http://127.0.0.1:{port}"), ("https://a.example", "https://a.example")],
-)
-def test_serve_tells_its_processes_where_they_are(
-    settings: Any, monkeypatch: pytest.MonkeyPatch, stated: str, origin: str
-) -> None:
-    settings.ALLOWED_HOSTS = ["127.0.0.1"]
-    monkeypatch.setenv("DPGEO_ORIGIN", stated)
-    if not stated:
-        monkeypatch.delenv("DPGEO_ORIGIN")
-    monkeypatch.chdir(ROOT)
-    seen: list[str] = []
-    monkeypatch.setattr(
-        "dpgeo.commands.supervisor.Supervisor.run",
-        lambda *_, **__: seen.append(os.environ["DPGEO_ORIGIN"]),
-    )
-    port = free_port()
-    call_command("serve", "--port", str(port))
-    assert seen == [origin.format(port=port)]

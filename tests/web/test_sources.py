@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,8 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
-from django.test import override_settings
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -21,7 +18,6 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease, PointsRelease
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.previews import upload_preview, upload_understand
@@ -29,7 +25,7 @@ from dpgeo.datasets.quotas import bytes_of
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.snapshots import Snapshot, people_paths, rows_in_place
-from dpgeo.datasets.sources import Location, clean_folder
+from dpgeo.datasets.sources import Location
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.datasets.versions import rows_of
@@ -46,20 +42,13 @@ from tests.makers import (
     make_request,
     make_user,
 )
-from tests.storages import use_empty_storages
-from tests.web.desk import make_desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
 """A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture
@@ -350,17 +339,6 @@ def test_administrators_register_and_stewards_have_the_folder_read_again(
         source_register(dataset=dataset, location="lake", folder="", by=steward)
 
 
-@pytest.mark.parametrize("entry", ["lake=/srv", "office/lake", "office/lake=srv", "/lake=/srv"])
-def test_an_unusable_setting_is_refused(entry: str) -> None:
-    with override_settings(DPGEO_SOURCES=[entry]), pytest.raises(ValueError, match="DPGEO_SOURCES"):
-        locations()
-
-
-def test_a_clean_folder_has_no_slashes_at_its_ends() -> None:
-    assert clean_folder(" /2026/trips/ ") == "2026/trips"
-    assert clean_folder(None) == ""
-
-
 @pytest.mark.skipif(not importlib.util.find_spec("moto"), reason="moto: make .venv/done/full")
 def test_objects_are_read_and_their_change_is_noticed(
     tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
@@ -387,39 +365,3 @@ def test_objects_are_read_and_their_change_is_noticed(
         client.put_object(Bucket="bucket", Key="trips/2026/day=2/a.parquet", Body=other)
         release = make_release(dataset, **EXACT)
         assert "'day=2/a.parquet'" in str(release.job.failure)
-
-
-def test_a_folder_is_registered_at_the_desk(folder: Path) -> None:
-    desk = make_desk("office")
-    dataset = desk.declare()
-    write(folder / "trips/a.parquet", range(30))
-    page = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
-    assert "<option>lake</option>" in page
-    steward = desk.signed_in("steward", role=Role.STEWARD)
-    address = f"/desk/datasets/{dataset.slug}/register/"
-    fields = {"location": "lake", "folder": "trips"}
-    refused = steward.post(address, fields, follow=True).content.decode()
-    assert "Only the administrators" in refused
-    assert "<option>lake</option>" not in refused
-    wrong = desk.client.post(address, {**fields, "folder": "../lake"}, follow=True)
-    assert "Write a folder" in wrong.content.decode()
-    found = desk.client.post(address, fields, follow=True).content.decode()
-    assert "lake/trips/*.parquet" in found
-    assert "<code>who</code>" in found
-
-
-def test_a_folder_is_registered_at_the_console(dataset: Dataset, folder: Path) -> None:
-    write(folder / "trips/a.parquet", range(30))
-    output = io.StringIO()
-    named = {"person": "who", "longitude": "lon", "latitude": "lat", "time": "seen"}
-    call_command("register", dataset.slug, "lake", "trips", stdout=output, **named)
-    assert "30 of 30 rows accepted" in output.getvalue()
-    write(folder / "trips/b.parquet", range(5))
-    call_command("register", dataset.slug, "lake", "trips", stdout=output)
-    assert "35 of 35 rows accepted" in output.getvalue()
-    call_command("erase", dataset.slug, person="p3", stdout=output)
-    assert "2 rows of this person erased" in output.getvalue()
-    dataset.refresh_from_db()
-    assert exactly(dataset) == 29
-    with pytest.raises(CommandError, match="name no folder"):
-        call_command("register", dataset.slug, "sea", stdout=output)

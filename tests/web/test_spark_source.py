@@ -45,11 +45,9 @@ from tests.makers import make_release
 from tests.requirements import need
 from tests.unit.engine.test_category_slices import HALF_DAYS
 from tests.web import test_sources as sources
-from tests.web.test_sources import EXACT, empty_storages
+from tests.web.test_sources import EXACT
 
-__all__ = ["empty_storages"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 LOGGING = """
 rootLogger.level = debug
@@ -232,7 +230,7 @@ def test_removing_a_person_changes_at_most_bound_counts(
         (first, *_) = task.grouped([pa.record_batch({"id": [0]})])
         for counting in Counting:
             whole = array_of(by_duckdb(task, counting, 3), 10**4)
-            for person in set(first["person"].to_pylist()[:20]):
+            for person in sorted(set(first["person"].to_pylist()))[:3]:
                 change = whole - array_of(by_duckdb(task, counting, 3, person), 10**4)
                 assert change.min() >= 0
                 changes.append(change.sum())

@@ -11,10 +11,9 @@ import pytest
 from django.test import Client
 
 from dpgeo.releases.models import Release
-from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
-from tests.web.test_api_files import PUBLIC, VISITORS, expected_status, visitor
+from tests.web.test_api_files import PUBLIC
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -57,55 +56,8 @@ def test_every_tile_of_the_archive_is_served(client: Client, release: Release) -
         assert (again.status_code, again.content) == (304, b"")
 
 
-@pytest.mark.parametrize("who", VISITORS)
-@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "rejected"])
-def test_tiles_are_for_those_who_may_see_the_release(state: str, who: str) -> None:
-    release = install(
-        make_dataset(),
-        grid_release(16),
-        published=state == "published",
-        withdrawn=state == "withdrawn",
-        rejected=state == "rejected",
-    )
-    client = visitor(who)
-    answers = [client.get(tilejson(release))]
-    answers.append(client.get(tilejson(release).replace(".json", "/9/262/168.pbf")))
-    for answer, expected in zip(answers, ({200}, {200, 204}), strict=True):
-        status = expected_status(state, who)
-        assert answer.status_code in (expected if status == 200 else {status})
-        if status == 200 and state == "draft":
-            assert answer["Cache-Control"] == "private, no-store"
-
-
 @pytest.mark.parametrize("tail", ["0/1/0", "31/0/0", "2/0/4", "x/0/0", "99999999999999999999/0/0"])
 def test_there_are_no_other_tiles(client: Client, release: Release, tail: str) -> None:
     answer = client.get(tilejson(release).replace(".json", f"/{tail}.pbf"))
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
-
-
-def test_an_empty_tile_has_no_content(client: Client, release: Release) -> None:
-    answer = client.get(tilejson(release).replace(".json", "/9/0/0.pbf"))
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert client.get(tilejson(release).replace("cells", "none")).status_code == 404
-    assert client.get(tilejson(release) + "?a=1").status_code == 400
-
-
-@pytest.mark.parametrize("source", ["tiles", "geojson"])
-def test_the_style_draws_from_this_server(client: Client, release: Release, source: str) -> None:
-    base = f"/api/v1/releases/{release.pk}"
-    if source == "geojson":
-        assert client.get(f"{base}/styles/cells.json?source={source}").status_code == 202
-        ask_for(release, "cells.geojson")
-    answer = client.get(f"{base}/styles/cells.json?source={source}")
-    assert answer["Cache-Control"] == "public, no-cache"
-    style = json.loads(answer.content)
-    drawn = style["sources"]["cells"]
-    address = drawn["url"] if source == "tiles" else drawn["data"]
-    assert client.get(address.removeprefix("http://testserver")).status_code == 200
-    (cells,) = (each for each in style["layers"] if each.get("source"))
-    assert ("source-layer" in cells) == (source == "tiles")
-    filed = client.get(f"{base}/files/cells.style.json").getvalue()
-    assert json.loads(filed)["sources"]["cells"]["url"] == "pmtiles://cells.pmtiles"
-    assert client.get(f"{base}/styles/none.json").status_code == 404
-    assert client.get(f"{base}/styles/cells.json?source=a").status_code == 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -58,22 +57,3 @@ def test_geopandas_reads_from_the_server(live_server: Any) -> None:
     names: dict[str, Any] = {}
     exec(typed("python", release, live_server.url), names)  # noqa: S102 - it is our own guide
     assert names["cells"].equals(geopandas.read_parquet(stored(release)))
-
-
-@pytest.mark.django_db
-def test_the_style_for_maplibre_uses_names_in_the_tiles() -> None:
-    release = install(make_dataset(), grid_release(16))
-    style = typed("js", release)
-    (source,) = re.findall(r'url: "(.*?)"', style)
-    (layer,) = re.findall(r'"source-layer": "(\w+)"', style)
-    document = json.loads(Client().get(source.removeprefix("http://testserver")).content)
-    fields = {each["id"]: each["fields"] for each in document["vector_layers"]}
-    for name in re.findall(r'\["get", "(\w+)"\]', style):
-        assert fields[layer][name] == "Number"
-
-
-@pytest.mark.django_db
-def test_the_example_of_a_range_answer_works() -> None:
-    release = install(make_dataset(), grid_release(16))
-    (address,) = re.findall(r'curl "SERVER(.*?)"', GUIDE)
-    assert Client().get(address.replace("ID", release.pk)).status_code == 200

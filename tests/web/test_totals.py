@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.core.management import call_command
 from django.test import Client
 from jsonschema import Draft202012Validator
 
@@ -21,8 +20,6 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.pages.release_summary import summarise
 from dpgeo.privacy.totals import WEIGHTS
-from dpgeo.releases.models import Release
-from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.noise import laplace
@@ -104,27 +101,6 @@ def test_single_records_need_no_totals() -> None:
     assert quote_release(dataset, **records, totals=None).request.totals_plan is None
     with pytest.raises(InvalidInput, match="all of which are counted"):
         quote_release(dataset, **records, totals=10)
-
-
-def test_totals_are_usual_where_persons_are_protected() -> None:
-    dataset = make_dataset()
-    usual = quote_release(dataset, **{**ASKED, "bound": 300}, totals=None).request.totals_plan
-    assert usual is not None
-    assert (usual.percent, usual.sightings, usual.visits) == (10, 300, 400)
-    clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
-    assert quote_release(dataset, **clusters, totals=None).request.totals_plan is None
-
-
-@pytest.mark.parametrize(("options", "percent"), [({}, 10), ({"totals": "0"}, None)])
-def test_the_command_buys_the_usual_totals(
-    tmp_path: Path, options: dict[str, str], percent: int | None
-) -> None:
-    dataset = make_dataset()
-    make_ready(dataset, tmp_path)
-    parameters = {"mechanism": "uniform-grid", "epsilon": "1", "bound": 2}
-    call_command("release", dataset.slug, **parameters, **options)
-    totals = request_of(Release.objects.get()).totals_plan
-    assert (totals.percent if totals else None) == percent
 
 
 def test_programs_ask_for_totals_and_read_scaled_answers() -> None:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import base64
 import io
-from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.http import HttpResponseBase
-from django.utils import timezone
 
 from dpgeo.accounts.models import Scope
-from dpgeo.datasets.models import Transfer, Upload, UploadState
+from dpgeo.datasets.models import Transfer, Upload
 from dpgeo.datasets.resumable_uploads import transfer_append
-from tests.web.api import COLUMNS, CONTENT, Program, program_of
+from tests.web.api import CONTENT, Program, program_of
 from tests.web.desk import Desk, make_desk
-from tests.web.test_api_writes import Broken
 
 pytestmark = pytest.mark.django_db
 
@@ -52,47 +48,6 @@ def append(program: Program, address: str, body: bytes, at: int, **headers: str)
     return program.send("PATCH", address, body, **named)
 
 
-def test_the_server_announces_its_capabilities_to_anybody(desk: Desk, settings: Any) -> None:
-    answer = Program().send("OPTIONS", f"/api/v1/datasets/{desk.declare().slug}/uploads/tus")
-    assert (answer.status_code, answer["Tus-Version"]) == (204, "1.0.0")
-    assert answer["Tus-Extension"] == "creation,expiration,termination"
-    assert answer["Tus-Max-Size"] == str(settings.DPGEO_MAX_UPLOAD_BYTES)
-
-
-def test_a_file_is_complete_with_its_last_byte_and_can_be_confirmed(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    half = len(CONTENT) // 2
-    answer = append(program, address, CONTENT[:half], 0)
-    assert (answer.status_code, answer["Upload-Offset"]) == (204, str(half))
-    left = parsedate_to_datetime(answer["Upload-Expires"]) - timezone.now()
-    assert timedelta(hours=23) < left <= timedelta(hours=24)
-    answer = append(program, address, CONTENT[half:], half)
-    assert (answer.status_code, answer["Upload-Offset"]) == (204, str(len(CONTENT)))
-    assert not answer.has_header("Upload-Expires")
-    upload = Upload.objects.get()
-    assert (upload.file_name, upload.size, upload.state) == (
-        "trips.csv",
-        len(CONTENT),
-        UploadState.RECEIVED,
-    )
-    assert not Transfer.objects.exists()
-    confirmed = f"{address.removesuffix('/tus')}/confirm"
-    assert program.ask("POST", confirmed, {"columns": COLUMNS}, 202)["state"] == "working"
-
-
-def test_head_returns_the_offset_of_a_file(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    broken: Any = {"wsgi.input": Broken(CONTENT[:100])}
-    headers = {**program.headers, **SPOKEN, "Upload-Offset": "0"}
-    program.client.generic("PATCH", address, CONTENT, content_type=BYTES, headers=headers, **broken)
-    answer = program.send("HEAD", address, **SPOKEN)
-    assert (answer.status_code, answer["Upload-Offset"]) == (200, "100")
-    assert (answer["Upload-Length"], answer["Upload-Metadata"]) == (str(len(CONTENT)), NAME)
-    assert answer["Cache-Control"] == "no-store"
-
-
 def test_head_completes_a_file_that_arrived_whole_before_a_crash(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
@@ -113,19 +68,6 @@ def test_bytes_are_accepted_only_at_the_right_offset(desk: Desk) -> None:
     assert append(program, address, CONTENT + b"!", 9).status_code == 400
     assert append(program, address, CONTENT[9:], 9).status_code == 204
     assert append(program, address, b"more", len(CONTENT)).status_code == 409
-
-
-@pytest.mark.parametrize("version", ["", "0.2.2", "1.0.1"])
-def test_another_version_is_refused_without_effect(desk: Desk, version: str) -> None:
-    program = program_of(desk)
-    slug = desk.declare().slug
-    answer = create(program, slug, **{"Tus-Resumable": version})
-    assert (answer.status_code, answer["Tus-Version"]) == (412, "1.0.0")
-    assert not Transfer.objects.exists()
-    address = begun(program, slug)
-    answer = append(program, address, CONTENT, 0, **{"Tus-Resumable": version})
-    assert answer.status_code == 412
-    assert Transfer.objects.get().offset == 0
 
 
 @pytest.mark.parametrize(
@@ -151,19 +93,6 @@ def test_an_invalid_announcement_is_refused(
     assert not Transfer.objects.exists()
 
 
-def test_the_name_is_found_among_other_metadata(desk: Desk) -> None:
-    other = {"Upload-Metadata": f"private,filetype dGV4dC9jc3Y=, {NAME}"}
-    assert create(program_of(desk), desk.declare().slug, **other).status_code == 201
-    assert Transfer.objects.get().file_name == "trips.csv"
-
-
-def test_bytes_of_another_content_type_are_refused(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    answer = append(program, address, CONTENT, 0, **{"Content-Type": "text/csv"})
-    assert answer.status_code == 415
-
-
 def test_a_cancelled_transfer_is_deleted_with_its_bytes(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
@@ -172,15 +101,6 @@ def test_a_cancelled_transfer_is_deleted_with_its_bytes(desk: Desk) -> None:
     assert not Transfer.objects.exists()
     assert program.send("HEAD", address, **SPOKEN).status_code == 404
     assert append(program, address, CONTENT[9:], 9).status_code == 404
-
-
-def test_a_client_that_can_only_post_overrides_the_method(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    headers = {"Content-Type": BYTES, "Upload-Offset": "0", **SPOKEN}
-    named = {**headers, "X-HTTP-Method-Override": "PATCH"}
-    assert program.send("POST", address, CONTENT, **named)["Upload-Offset"] == str(len(CONTENT))
-    assert program.send("POST", address, CONTENT, **headers).status_code == 405
 
 
 def test_nobody_else_sends_sees_or_deletes_a_file(desk: Desk) -> None:

@@ -276,17 +276,6 @@ def test_the_console_is_one_person(desk: Desk, second: User, tmp_path: Path) -> 
     release_publish(release=own, by=second)
 
 
-def test_a_missing_second_person_is_told(desk: Desk) -> None:
-    assert lacks_second(desk.organisation, Role.ADMINISTRATOR)
-    assert "fewer than two administrators" in desk.page(PAGE)
-    approver = make_user(desk.organisation, Role.APPROVER)
-    assert not lacks_second(desk.organisation, Role.APPROVER)
-    assert lacks_second(desk.organisation, Role.ADMINISTRATOR)
-    approver.is_active = False
-    approver.save()
-    assert lacks_second(desk.organisation, Role.APPROVER)
-
-
 def test_the_page_approves_for_the_second_and_takes_back_for_the_first(
     desk: Desk, second: User
 ) -> None:
@@ -302,26 +291,6 @@ def test_the_page_approves_for_the_second_and_takes_back_for_the_first(
     other = make_desk("Other house", "other")
     assert other.client.get(PAGE).status_code == 404
     assert other.client.post(f"{PAGE}{proposal.pk}/").status_code == 404
-
-
-def test_the_form_says_that_a_budget_waits(desk: Desk) -> None:
-    answer = desk.client.post("/desk/datasets/new/", desk.declaration(), follow=True)
-    assert "Another administrator has to approve the budget" in answer.content.decode()
-    proposal = Proposal.objects.get()
-    assert proposal.asked_by == desk.user
-    assert proposal.total == 2
-
-
-def test_a_budget_raised_on_the_desk_names_who_asked(desk: Desk, second: User) -> None:
-    """When a budget is raised on the desk, the audit list names who requested it.
-
-    The service is not told who acts; it takes the user from the request.
-    """
-    dataset, proposal = proposed(desk, budget=Fraction(1))
-    proposal_approve(proposal=proposal, by=second)
-    typed = desk.declaration(budget="2")
-    desk.client.post(f"/desk/datasets/{dataset.slug}/edit/", typed)
-    assert dataset.proposals.get(decided_at=None).asked_by == desk.user
 
 
 def test_the_currency_of_an_approved_budget_stays(desk: Desk, second: User) -> None:

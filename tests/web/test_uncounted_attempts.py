@@ -29,7 +29,7 @@ from dpgeo.accounts.sign_in_limits import WINDOW
 from dpgeo.audit.models import Event, EventKind
 from tests.disks import MIB, small_disk
 from tests.migrated import DATABASE, ROOT, migrated_database
-from tests.web.desk import PASSWORD, Desk, make_desk
+from tests.web.desk import PASSWORD, Desk
 from tests.web.test_second_factor import PROVE, Clock, enter, set_up
 
 pytestmark = pytest.mark.django_db
@@ -43,11 +43,6 @@ NEW = "quite other secret words"
 @pytest.fixture(autouse=True)
 def _few_attempts(settings: Any) -> None:
     settings.DPGEO_FAILED_SIGN_INS = settings.DPGEO_PASSWORDS_AN_HOUR = LIMIT
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 @pytest.fixture

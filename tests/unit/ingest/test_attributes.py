@@ -117,9 +117,3 @@ def test_the_person_column_cannot_be_a_public_attribute(unit: Unit) -> None:
     with pytest.raises(InvalidInput, match="declared both as") as refused:
         Schema(COLUMNS, unit, AREA, attributes=(Attribute("who", ("anna",)),))
     assert refused.value.field == "public_attributes"
-
-
-def test_a_schema_with_attributes_is_read_back() -> None:
-    schema = declared(APP, DEVICE)
-    again = Schema.from_json(json.loads(json.dumps(schema.to_json())))
-    assert again.attributes == (APP, DEVICE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -14,12 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
-from dpgeo.core.domain import Domain
-from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.engine.duckdb_view import DuckDBView, Sampling
 from dpgeo.ingest import canonical_writer
 from dpgeo.ingest.canonical import canonical_file, canonical_schema
-from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA
 
 BATCH = 700
@@ -168,60 +163,3 @@ def test_spilled_rows_take_at_most_half_of_the_free_space(
     assert in_order_of_times(parts.read()).equals(in_order_of_times(whole.read()))
     starts = sum(one[0] > following[0] for one, following in pairwise(spans_of(parts)))
     assert 1 <= starts <= 5, "rows are ordered in a few parts"
-
-
-def test_steps_are_told_while_spilled_rows_are_written(tmp_path: Path) -> None:
-    steps = []
-    with canonical_file(tmp_path / "c.parquet", 1) as writer:
-        for batch in rows_of(people(20_000, 500)).to_batches(BATCH):
-            writer.write(batch)
-        writer.flush(lambda: steps.append(1))
-    assert len(steps) >= 16
-
-
-class Profiled(DuckDBView):
-    """A view that notes how many rows DuckDB reads in each pass."""
-
-    def __init__(self, path: Path, **options: Any) -> None:
-        super().__init__(
-            path,
-            domain=Domain(AREA),
-            unit=Unit.PERSON,
-            bound=3,
-            salt=bytes(16),
-            threads=2,
-            **options,
-        )
-        self.read: list[int] = []
-
-    def _run(self, connection: Any, query: str, parameters: Any) -> Any:
-        connection.execute("PRAGMA enable_profiling = 'no_output'")
-        result = super()._run(connection, query, parameters)
-        profile = str(connection.get_profiling_information())
-        self.read += map(int, re.findall(r'"total_rows_scanned": (\d+)', profile))
-        return result
-
-
-@pytest.mark.parametrize("counting", list(Counting))
-def test_passes_together_read_the_file_about_once_and_choose_the_same(
-    tmp_path: Path, counting: Counting
-) -> None:
-    rows = rows_of(people(40_000, 4000))
-    path = tmp_path / "c.parquet"
-    written(path, rows).close()
-    pq.write_table(rows, tmp_path / "upload.parquet")
-    grid = Grid.over(AREA, 32)
-    whole = DuckDBView(
-        tmp_path / "upload.parquet",
-        domain=Domain(AREA),
-        unit=Unit.PERSON,
-        counting=counting,
-        bound=3,
-        salt=bytes(16),
-    ).histogram(grid)
-    for passes in (1, 4, 11):
-        view = Profiled(path, counting=counting, sampling=Sampling(heap=True, passes=passes))
-        counts = view.histogram(grid)
-        np.testing.assert_array_equal(counts._read_by_meter(), whole._read_by_meter())
-        assert len(view.read) == passes
-        assert 40_000 <= sum(view.read) < 42_000

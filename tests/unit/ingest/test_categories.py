@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from dpgeo.core.categories import Category, find_category
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
-from dpgeo.ingest.canonical import canonical_schema
 from dpgeo.ingest.schema import Schema
 from tests.unit.ingest.helpers import AREA, COLUMNS, bits, concatenated, csv_of, parquet_of
 
@@ -73,30 +70,3 @@ def test_values_of_any_plain_parquet_type_are_read(
     place = {"who": ["a", "b", "c"], "lat": [45.0] * 3, "lon": [5.0] * 3, "speed": [1, 2, 3]}
     rows, _ = parquet_of(tmp_path, {**place, "age": values}, declared(AGE))
     assert codes(rows) == expected
-
-
-def test_a_column_of_another_role_cannot_be_a_category() -> None:
-    for taken in ("who", "lat", "speed"):
-        with pytest.raises(InvalidInput, match="declared both as") as refused:
-            declared(Category(taken, taken, ("a",)))
-        assert refused.value.field == "categories"
-
-
-def test_a_schema_with_categories_is_read_back() -> None:
-    schema = declared(MODE, AGE)
-    again = Schema.from_json(json.loads(json.dumps(schema.to_json())))
-    assert again.categories == (MODE, AGE)
-    assert canonical_schema(1, 2).names[-3:] == ["measure_0", "category_0", "category_1"]
-
-
-def test_a_category_is_found_by_its_column() -> None:
-    assert find_category([MODE, AGE], "age") == AGE
-    assert find_category([MODE, AGE], "") == MODE
-    for categories, name in (([], "mode"), ([], ""), ([MODE], "age")):
-        with pytest.raises(InvalidInput) as refused:
-            find_category(categories, name)
-        assert refused.value.field == "category"
-
-
-def test_other_is_the_last_of_its_values() -> None:
-    assert (len(AGE), AGE.keys) == (3, ("1", "2", "other"))

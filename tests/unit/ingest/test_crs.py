@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyproj
 import pytest
 
-from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.crs import to_wgs84
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.spatial.area import StudyArea
@@ -74,32 +73,6 @@ def test_a_position_that_cannot_be_in_the_projection_is_refused_by_itself(tmp_pa
         "the position cannot be in the declared coordinate system": 1,
         "the position is outside the study area": 1,
     }
-
-
-@pytest.mark.parametrize(
-    ("crs", "words"),
-    [
-        ("EPSG:999999", "no coordinate system"),
-        ("WGS84", "no coordinate system"),
-        ("+proj=longlat +nadgrids=/etc/passwd", "no coordinate system"),
-        ("EPSG:4326:1", "no coordinate system"),
-        ("../EPSG:4326", "no coordinate system"),
-        ("EPSG:5773", "cannot be turned into longitude and latitude"),
-        ("EPSG:4978", "cannot be turned into longitude and latitude"),
-    ],
-)
-def test_unsuitable_coordinate_systems_are_refused(crs: str, words: str) -> None:
-    with pytest.raises(InvalidInput, match=words) as caught:
-        schema(Columns(longitude="x", latitude="y", person="who", crs=crs))
-    assert caught.value.field == "columns.crs"
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [("", "EPSG:4326"), ("2056", "EPSG:2056"), (" epsg:25832 ", "EPSG:25832")],
-)
-def test_a_code_may_be_written_in_any_usual_way(text: str, code: str) -> None:
-    assert Columns(crs=text).crs == code
 
 
 def test_a_schema_survives_json_to_the_last_bit() -> None:

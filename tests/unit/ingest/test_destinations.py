@@ -14,8 +14,6 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.canonical import canonical_schema
-from dpgeo.ingest.column_guess import suggest
 from dpgeo.ingest.json_records import TRIPS_READER
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns, Schema
@@ -67,28 +65,6 @@ def test_half_a_destination_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         Schema(replace(COLUMNS, destination_latitude="to_lat"), Unit.PERSON, AREA)
     assert refused.value.field == "columns.destination_longitude"
-
-
-def test_files_without_destinations_are_declared_and_stored_as_before() -> None:
-    assert not any(name.startswith("destination") for name in COLUMNS.to_json())
-    assert "destination_x" not in canonical_schema(1).names
-    assert Columns.from_json(ENDS.to_json()) == ENDS
-
-
-@pytest.mark.parametrize(
-    ("names", "start", "end"),
-    [
-        (["start_lat", "start_lng", "end_lat", "end_lng"], "start_lat", "end_lat"),
-        (["to_lat", "to_lon", "latitude", "longitude"], "latitude", "to_lat"),
-        (["end_lat", "end_lon"], "end_lat", ""),
-        (["lat", "lon", "time"], "lat", ""),
-    ],
-)  # fmt: skip
-def test_the_names_suggest_which_pair_is_the_destination(
-    names: list[str], start: str, end: str
-) -> None:
-    columns = suggest(names)
-    assert (columns.latitude, columns.destination_latitude) == (start, end)
 
 
 def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> None:

@@ -200,7 +200,6 @@ def test_a_declared_format_reads_each_row_as_if_it_were_alone(
     assert 1 <= sum(alone) < len(lines)
     for shift in range(len(lines)):
         turned = lines[shift:] + lines[:shift]
-        assert accepted(turned) == sum(alone)
         assert accepted(turned[1:]) == sum(alone) - alone[shift]
 
 

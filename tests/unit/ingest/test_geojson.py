@@ -177,11 +177,6 @@ def test_a_huge_feature_is_refused_without_storing_it(tmp_path: Path) -> None:
         read_features(path)
 
 
-def test_a_document_without_features_is_accepted(tmp_path: Path) -> None:
-    rows, report = read_features(written(tmp_path, document([])))
-    assert (rows.num_rows, report.read) == (0, 0)
-
-
 def test_values_do_not_depend_on_other_rows(tmp_path: Path) -> None:
     """How a value is read does not depend on other rows.
 
@@ -200,18 +195,6 @@ def test_whole_numbers_are_one_person_however_they_are_written(tmp_path: Path) -
     rows, _ = read_features(written(tmp_path, document(records)))
     assert len(set(people(rows))) == 1
     assert rows.num_rows == 5
-
-
-def test_positions_and_times_may_be_properties(tmp_path: Path) -> None:
-    declared = schema(Columns(longitude="lon", latitude="lat", person="who", time="t"))
-    records = [
-        feature("anna", 0, 0, lon=5, lat="45", t=1_719_835_200),
-        feature("anna", 0, 0, lon="5.0", lat=45.0, t="2024-07-01T12:00:00Z"),
-    ]
-    rows, _ = read_features(written(tmp_path, document(records)), declared)
-    assert rows.num_rows == 2
-    assert rows["x"][0] == rows["x"][1]
-    assert rows["time"].to_pylist() == [1_719_835_200] * 2
 
 
 def test_the_stated_coordinate_system_must_be_the_declared_one(tmp_path: Path) -> None:
@@ -248,11 +231,6 @@ def test_documents_are_recognised_by_their_list_of_features(tmp_path: Path) -> N
     for other in ('{"type": "Topology", "objects": {}}', '{"type": "FeatureCollection"}'):
         with pytest.raises(InvalidInput, match="no list of features"):
             sniff(written(tmp_path, other), "a.json")
-
-
-def test_record_separators_are_skipped(tmp_path: Path) -> None:
-    content = "".join(f"\x1e{json.dumps(one)}\n" for one in (ANNA, BEN))
-    assert read_features(written(tmp_path, content), lines=True)[0].num_rows == 2
 
 
 def test_the_preview_shows_properties_and_the_geometry(tmp_path: Path) -> None:

@@ -47,23 +47,6 @@ def test_it_reads_the_layer_of_points(tmp_path: Path) -> None:
         assert people(rows_read)[1] == people(rows_read)[2] != people(rows_read)[0]
 
 
-def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.GeoDataFrame(
-        {"who": ["a", "b"]}, geometry=geopandas.points_from_xy([5, 6], [45, 46]), crs=4326
-    )
-    path = tmp_path / "a.gpkg"
-    points.to_file(path, layer="visits to places")
-    assert read_layer(path)[0].num_rows == 2
-    points.to_crs(25832).to_file(path, layer="visits to places")
-    error = refusal(path)
-    assert "is in 'EPSG:25832', but EPSG:4326 is declared; declare EPSG:25832" in error.message
-    declared = schema(Columns(geometry="geom", person="who", crs="EPSG:25832"))
-    assert read_layer(path, declared)[0].num_rows == 2
-    shown = preview(path, "a.gpkg")
-    assert shown.suggested == Columns(geometry="geom", crs="EPSG:25832", file_format="gpkg")
-
-
 @pytest.mark.parametrize(
     ("row", "reason"),
     [

@@ -33,7 +33,7 @@ from tests.hostile import MINUTES, THOROUGH, WORDS, damaged, json_text, seeds, v
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
 from tests.unit.ingest.helpers import AREA, KEY
 
-CASES = 5000 if THOROUGH else 50
+CASES = 5000 if THOROUGH else 20
 
 pytestmark = pytest.mark.timeout(600 + 60 * MINUTES)
 

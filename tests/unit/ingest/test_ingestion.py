@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +24,8 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest import canonical, canonical_writer, cores, csv_lines
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
-from dpgeo.ingest.schema import Columns
-from dpgeo.spatial.area import StudyArea
 from tests.unit.ingest.helpers import KEY, schema
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 HEADER = "who,lat,lon\n"
 
 
@@ -150,16 +146,6 @@ def test_records_keep_their_order(tmp_path: Path) -> None:
     assert np.all(np.diff(pq.read_table(tmp_path / "c")["x"].to_numpy()) > 0)
 
 
-def test_progress_increases_and_ends_complete(tmp_path: Path) -> None:
-    path = upload(tmp_path, HEADER + "anna,45,5\n" * 600_000)
-    steps: list[tuple[int, int]] = []
-    ingest(path, "a.csv", schema(), KEY, tmp_path / "c", lambda *now: steps.append(now))
-    size = path.stat().st_size
-    assert steps[-1] == (size, size)
-    assert steps == sorted(steps)
-    assert 2 <= len(steps) < 20
-
-
 class Lost(Exception):
     pass
 
@@ -193,15 +179,6 @@ def test_a_failed_file_leaves_the_older_target_as_it_was(tmp_path: Path) -> None
         run(broken, target)
     assert target.read_bytes() == before
     assert list(folder.iterdir()) == [target]
-
-
-def test_the_content_decides_the_format_not_the_name(tmp_path: Path) -> None:
-    table = pa.table({"who": ["anna"], "lat": [45.0], "lon": [5.0]})
-    path = tmp_path / "upload.csv"
-    pq.write_table(table, path)
-    assert run(path, tmp_path / "c", name="visits.csv").accepted == 1
-    path = upload(tmp_path, HEADER + "anna,45,5\n", "upload.dat")
-    assert run(path, tmp_path / "c", name="visits").accepted == 1
 
 
 def zipped() -> bytes:
@@ -242,12 +219,6 @@ def test_files_other_than_tables_are_refused_with_a_remedy(
         run(upload(tmp_path, content), folder / "c.parquet", name=name)
     assert caught.value.field in {"file", "columns.person", "columns.latitude", "columns.longitude"}
     assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("key", [b"", b"short", bytes(65)])
-def test_it_refuses_a_key_of_the_wrong_length(tmp_path: Path, key: bytes) -> None:
-    with pytest.raises(ValueError, match="16 to 64 bytes"):
-        ingest(upload(tmp_path, HEADER), "a.csv", schema(), key, tmp_path / "c", silent)
 
 
 def test_another_key_gives_other_persons(tmp_path: Path) -> None:
@@ -313,24 +284,3 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
     accepted, grown = map(int, done.stdout.split())
     assert accepted == 1_600_000
     assert grown < 40
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="the trial data beside the repository are absent")
-def test_the_trial_check_ins_are_the_same_from_parquet_and_csv(tmp_path: Path) -> None:
-    source = DATA / "foursquare_nyc_stan.parquet"
-    declared = schema(
-        Columns(longitude="lon", latitude="lat", person="user"),
-        area=StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0),
-    )
-    table = pq.read_table(source)
-    as_text = tmp_path / "check-ins.csv"
-    pyarrow.csv.write_csv(table, as_text)
-    tables: list[Any] = []
-    for path in (source, as_text):
-        report = ingest(path, path.name, declared, KEY, tmp_path / "c", silent)
-        assert (report.read, report.accepted) == (147_938, 147_938)
-        tables.append((tmp_path / "c").read_bytes())
-    assert tables[0] == tables[1]
-    rows = pq.read_table(tmp_path / "c")
-    persons = set(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
-    assert len(persons) == 1_083

@@ -13,7 +13,6 @@ from typing import Any
 
 import geopandas
 import numpy as np
-import pandas as pd
 import pyogrio
 import pytest
 import shapely
@@ -108,8 +107,10 @@ def assert_same(found: Zones, table: geopandas.GeoDataFrame) -> None:
         assert shapely.symmetric_difference(one, other).area < 1e-6 * other.length
 
 
-@pytest.mark.parametrize("form", WRITERS)
-@pytest.mark.parametrize(("code", "bounds"), [(3035, BRUSSELS), (2263, NEW_YORK)])
+@pytest.mark.parametrize(
+    ("form", "code", "bounds"),
+    [*((form, 3035, BRUSSELS) for form in WRITERS), ("gpkg", 2263, NEW_YORK)],
+)
 def test_every_format_gives_the_zones_of_its_geojson(
     form: str, code: int, bounds: Any, tmp_path: Path
 ) -> None:
@@ -143,26 +144,7 @@ def test_densities_and_places_are_read_too(tmp_path: Path) -> None:
     assert np.allclose(places.longitude, stops.geometry.x, rtol=0, atol=1e-6)
 
 
-def test_numbers_of_a_table_are_keys_as_people_write_them(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    table["geoid"] = [360610001.0 + each for each in range(12)]
-    zones = Zones.from_geojson(convert(write(table, "parquet", tmp_path), tmp_path))
-    assert zones.keys[:2] == ("360610001", "360610002")
-
-
-def test_a_layer_of_several_is_chosen_by_name(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    table.to_file(tmp_path / "a.gpkg", layer="districts", driver="GPKG")
-    table[:5].to_file(tmp_path / "a.gpkg", layer="wards of 2026", driver="GPKG")
-    with pytest.raises(InvalidInput, match="'districts', 'wards of 2026'; name") as refusal:
-        convert(tmp_path / "a.gpkg", tmp_path)
-    assert refusal.value.field == "file_layer"
-    (tmp_path / "b").mkdir()
-    document = convert(tmp_path / "a.gpkg", tmp_path / "b", layer="wards of 2026")
-    assert len(document["features"]) == 5
-
-
-@pytest.mark.parametrize("form", ["shapefile", "gpkg", "parquet", "fgb"])
+@pytest.mark.parametrize("form", ["shapefile", "parquet"])
 def test_a_file_without_a_coordinate_system_needs_its_code(form: str, tmp_path: Path) -> None:
     table = regions(BRUSSELS).to_crs(3035)
     path = write(table.set_crs(None, allow_override=True), form, tmp_path)
@@ -199,20 +181,6 @@ def test_a_coordinate_system_is_a_code_of_a_flat_one(crs: str, tmp_path: Path) -
     assert refusal.value.field == "file_crs"
 
 
-def test_refusals_cross_the_border_of_the_sandbox(tmp_path: Path) -> None:
-    path = write(regions(BRUSSELS).to_crs(3035), "fgb", tmp_path)
-    with pytest.raises(InvalidInput, match="no column 'LAU_ID'") as refusal:
-        sandboxed(path, tmp_path, key="LAU_ID")
-    assert refusal.value.field == "key_property"
-
-
-def test_the_same_system_may_be_declared_again(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    path = write(table.to_crs(3035), "shapefile", tmp_path)
-    document = convert(path, tmp_path, crs="epsg:3035", **COLUMNS)
-    assert_same(Zones.from_geojson(document, **COLUMNS), table)
-
-
 def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Path) -> None:
     bow = shapely.Polygon([(4.3, 50.8), (4.4, 50.9), (4.4, 50.8), (4.3, 50.9), (4.3, 50.8)])
     table = geopandas.GeoDataFrame({"key": ["a"]}, geometry=[bow], crs=4326)
@@ -227,41 +195,7 @@ def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Pat
     assert shapely.area(zones.shapes[0]) < 20
 
 
-def test_of_a_file_of_the_world_the_regions_of_the_area_are_taken(tmp_path: Path) -> None:
-    """From a world file, only the regions in the area are read.
-
-    Such files include Antarctica, which extends further south than maps do.
-    """
-    table = regions(BRUSSELS)
-    pole = geopandas.GeoDataFrame(
-        {"NUTS_ID": ["AQ"], "NUTS_NAME": ["Antarctica"], "POP": [0.0]},
-        geometry=[shapely.segmentize(shapely.box(-180, -90, 180, -70), 5)],
-        crs=4326,
-    )
-    path = write(pd.concat([table, pole]), "gpkg", tmp_path)
-    document = convert(path, tmp_path, **COLUMNS)
-    zones = Zones.from_geojson(document, key="NUTS_ID", name="NUTS_NAME")
-    assert len(zones.shapes) == len(table)
-
-
-def test_of_a_countrys_file_the_regions_of_the_area_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(layer_reader, "MOST_ZONES", 6)
-    path = write(regions(BRUSSELS).to_crs(3035), "gpkg", tmp_path)
-    west, south, _, _ = BRUSSELS
-    bounds = (west + 0.01, south + 0.01, west + 0.06, south + 0.05)
-    document = convert(path, tmp_path, bounds=bounds)
-    assert 1 < len(document["features"]) < 6
-    (tmp_path / "b").mkdir()
-    with pytest.raises(InvalidInput, match="In the study area the file has 12 features"):
-        convert(path, tmp_path / "b")
-    (tmp_path / "c").mkdir()
-    with pytest.raises(InvalidInput, match="No feature touches"):
-        convert(path, tmp_path / "c", bounds=NEW_YORK)
-
-
-@pytest.mark.parametrize("form", WRITERS)
+@pytest.mark.parametrize("form", ["shapefile", "parquet"])
 @pytest.mark.parametrize("limit", ["MOST_FEATURES", "MOST_READ_CORNERS"])
 def test_a_file_beyond_the_limits_is_refused(
     form: str, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

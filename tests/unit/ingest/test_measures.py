@@ -12,8 +12,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.measures import ANSWER_STEPS, Measure, find_measure
-from dpgeo.ingest.canonical import canonical_schema
+from dpgeo.core.measures import ANSWER_STEPS, Measure
 from dpgeo.ingest.schema import Columns, Schema
 from tests.unit.ingest.files import feature, read_features
 from tests.unit.ingest.helpers import AREA, COLUMNS, bits, concatenated, csv_of, parquet_of
@@ -116,28 +115,3 @@ def test_numbers_are_read_from_geojson(tmp_path: Path) -> None:
     assert report.accepted == 6
     # In JSON records all values become text, so true is not read as a number here.
     assert steps(rows) == [500, 500, None, None, None, 1000]
-
-
-def test_a_column_of_another_role_cannot_be_a_measure() -> None:
-    for unit in Unit:
-        with pytest.raises(InvalidInput, match="declared both as") as refused:
-            Schema(COLUMNS, unit, AREA, measures=(Measure("who", "Who", "", 0, 1),))
-        assert refused.value.field == "measures"
-    with pytest.raises(InvalidInput, match="declared both as"):
-        Schema(COLUMNS, Unit.RECORD, AREA, measures=(Measure("lat", "North", "", 0, 1),))
-
-
-def test_a_schema_with_measures_is_read_back() -> None:
-    schema = declared(SPEED, BIKE)
-    again = Schema.from_json(json.loads(json.dumps(schema.to_json())))
-    assert again.measures == (SPEED, BIKE)
-    assert canonical_schema(2).names[-2:] == ["measure_0", "measure_1"]
-
-
-def test_a_measure_is_found_by_its_column_or_as_the_first() -> None:
-    assert find_measure([SPEED, BIKE], "") == SPEED
-    assert find_measure([SPEED, BIKE], "bike") == BIKE
-    for measures, name in (([], ""), ([SPEED], "bike")):
-        with pytest.raises(InvalidInput) as refused:
-            find_measure(measures, name)
-        assert refused.value.field == "measure"

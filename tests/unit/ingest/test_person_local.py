@@ -7,6 +7,7 @@ the reader divides the file.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,11 @@ DECLARED = schema(
     area=TRIANGLE,
     time_zone="Europe/Vienna",
 )
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(
+    max_examples=400 if os.environ.get("DPGEO_AUDIT") == "1" else 25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
 
 PERSONS = ["u", "v", "7", "", "J\u00f6", "Doe, Jane"]
 LATITUDES = ["45", "45.123456789", "400.17", "nan", "45,5", "", "31.4159265358979", "x", "-0.0"]
@@ -101,7 +106,7 @@ def fields(content: list[bytes], delimiter: str) -> list[Any]:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(signs, min_size=1, max_size=6), st.sampled_from([",", "\t", BLANKS]))
 @example([b'"a,1",1', b'a, "1"'], ",")
 def test_the_fields_of_a_line_do_not_depend_on_other_lines_of_its_block(

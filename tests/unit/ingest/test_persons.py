@@ -189,27 +189,6 @@ def test_hashes_kept_between_batches_are_the_same_also_when_there_are_too_many(
         np.testing.assert_array_equal(kept, alone)
 
 
-def test_a_full_table_of_hashes_is_asked_for_few_of_a_batch_of_other_names(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    class Counted(dict[bytes, bytes]):
-        asked = 0
-
-        def __contains__(self, name: object) -> bool:
-            self.asked += 1
-            return super().__contains__(name)
-
-    monkeypatch.setattr(persons, "MOST_KNOWN", 1000)
-    known = Counted()
-    for start, most in ((0, 1000), (0, 1256), (5000, 256)):
-        values = pa.array([str(number) for number in range(start, start + 1000)])
-        known.asked = 0
-        hashed = persons.hash_persons(values, KEY, Sieve(np.arange(1000), Tally()), known)
-        assert known.asked <= most
-        alone = persons.hash_persons(values, KEY, Sieve(np.arange(1000), Tally()))
-        np.testing.assert_array_equal(hashed, alone)
-
-
 def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
     """`person_marks` gives a person the same number in every file and for every type of column.
 

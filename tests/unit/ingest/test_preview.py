@@ -28,40 +28,6 @@ def of(folder: Path, content: str | bytes, area: StudyArea | None = None) -> Pre
     return preview(path, "upload.csv", Context(area=area))
 
 
-def test_it_shows_the_header_and_the_first_twenty_rows(tmp_path: Path) -> None:
-    rows = "".join(f'p{i}; "a;b" ;{i}\n' for i in range(30))
-    shown = of(tmp_path, 'who;"no;te";n\n' + rows)
-    assert shown.columns == ["who", "no;te", "n"]
-    assert len(shown.rows) == 20
-    assert shown.rows[19][0] == "p19"
-    json.dumps(shown.to_json())
-
-
-def test_rows_of_any_shape_are_shown_under_the_header(tmp_path: Path) -> None:
-    shown = of(tmp_path, b'a,b,c\n1\n1,2,3,4\n"1,2,3\n\xff,\x00,' + b"x" * 200_000 + b"\n")
-    assert [len(row) for row in shown.rows] == [3, 3, 3, 3]
-    assert all(len(cell) <= 60 for row in shown.rows for cell in row)
-
-
-def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    table = pa.table(
-        {
-            "who": list(range(50)),
-            "at": pa.array(range(50), pa.timestamp("s")),
-            "tags": [["x"]] * 50,
-            "geom": [shapely.Point(5, 45).wkb] * 50,
-            "raw": [b"\xff\x00"] * 50,
-        }
-    )
-    pq.write_table(table, path, row_group_size=7)
-    shown = preview(path, "a.parquet")
-    assert shown.columns == ["who", "at", "tags", "geom", "raw"]
-    assert len(shown.rows) == 7
-    assert shown.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
-    assert shown.suggested == Columns(geometry="geom", time="at", file_format="parquet")
-
-
 def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
     geo = {"primary_column": "spot", "columns": {"spot": {"encoding": "WKB"}}}
     table = pa.table({"uid": [1], "spot": [shapely.Point(5, 45).wkb]})
@@ -70,19 +36,6 @@ def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
     assert preview(path, "a").suggested == Columns(
         geometry="spot", person="uid", file_format="parquet"
     )
-
-
-def test_thousands_of_columns_are_shown(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({f"c{i}": [i] for i in range(2_000)}), path)
-    assert len(preview(path, "a.parquet").rows[0]) == 2_000
-
-
-def test_a_file_without_rows_is_shown(tmp_path: Path) -> None:
-    assert of(tmp_path, "who,lat,lon\n").rows == []
-    path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"lat": pa.array([], pa.float64())}), path)
-    assert preview(path, "a.parquet").rows == []
 
 
 def test_it_reads_only_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,22 +118,6 @@ def test_hints_name_suspicious_values(
 ) -> None:
     (hint,) = of(tmp_path, content, area).hints
     assert words in str(hint)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        rows((40.7, -73.9), (40.8, -73.8)),
-        "who,lat,lon\n",
-        "who,time\na,1719835200\n",
-        "who,time\na,2024-07-01\n",
-        "who,time\na,\n",
-        rows((40.7, -73.9), (400.17, -73.9)),
-        rows((40.7, -73.9), ("nan", "inf")),
-    ],
-)
-def test_plausible_values_give_no_hints(tmp_path: Path, content: str) -> None:
-    assert of(tmp_path, content, NEW_YORK).hints == []
 
 
 def test_there_are_no_hints_for_a_city_within_its_own_area(tmp_path: Path) -> None:

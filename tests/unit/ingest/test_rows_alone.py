@@ -22,7 +22,6 @@ import shapefile
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.decompress import unpack
-from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.ingestion import ingest, ingest_parts
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.spatial.area import StudyArea
@@ -155,10 +154,6 @@ def canonical(tmp_path: Path, what: str, rows: Sequence[Row], sandboxed: bool = 
         parts = unpack(source, name, work, lambda: None)
         ingest_parts(parts, schema, KEY, target, lambda *_: None)
     return pq.read_table(target).combine_chunks()
-
-
-def test_every_format_is_tried() -> None:
-    assert {form.title for form in FORMATS} == OTHERS | (set(CASES) & {f.title for f in FORMATS})
 
 
 @pytest.mark.parametrize("what", CASES)

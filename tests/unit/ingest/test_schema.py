@@ -15,18 +15,6 @@ def test_columns_survive_json() -> None:
     assert Columns.from_json(columns.to_json()) == columns
 
 
-def test_it_refuses_an_unknown_role() -> None:
-    with pytest.raises(InvalidInput, match="no column role 'lattitude'") as caught:
-        Columns.from_json({"lattitude": "lat"})
-    assert caught.value.field == "columns"
-
-
-def test_it_refuses_a_column_name_that_is_not_text() -> None:
-    with pytest.raises(InvalidInput) as caught:
-        Columns.from_json({"latitude": 3})
-    assert caught.value.field == "columns.latitude"
-
-
 @pytest.mark.parametrize(
     ("columns", "field"),
     [

@@ -12,7 +12,6 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.column_guess import suggest
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
@@ -222,35 +221,6 @@ def test_a_bad_stretch_anywhere_in_a_long_file_is_noticed(
     assert 0.85 < understanding.share < 0.95
 
 
-def test_rows_of_a_text_with_long_lines_are_tried_from_all_its_parts(tmp_path: Path) -> None:
-    line = f"p,52.5,{{}},{'x' * 6_000}\n"
-    content = "device,lat,lon,note\n" + line.format(13.4) * 500 + line.format("?") * 500
-    understanding = understood(tmp_path, content)
-    assert 0.3 < understanding.share < 0.7
-
-
-@pytest.mark.parametrize("name", ["geojson", "ndjson", "csv"])
-def test_a_trial_of_an_archive_reads_a_share_of_each_file(tmp_path: Path, name: str) -> None:
-    """The file in the middle has wrong places, and the last one is short."""
-    packed = tmp_path / "a.zip"
-    with zipfile.ZipFile(packed, "w") as archive:
-        for number, (count, latitude) in enumerate([(60_000, 52.5), (60_000, 95), (50, 52.5)]):
-            if name == "csv":
-                text = "who,lat,lon\n" + f"p,{latitude},13.4\n" * count
-            else:
-                place = {"type": "Point", "coordinates": [13.4, latitude]}
-                one = {"type": "Feature", "properties": {"who": "p"}, "geometry": place}
-                rows = [json.dumps({"who": "p", "lat": latitude, "lon": 13.4})] * count
-                document = {"type": "FeatureCollection", "features": [one] * count}
-                text = "\n".join(rows) if name == "ndjson" else json.dumps(document)
-            archive.writestr(f"{number}.{name}", text)
-    understanding = preview(packed, "a.zip", Context(Unit.PERSON)).understanding
-    assert understanding is not None
-    assert not understanding.whole
-    assert understanding.rows < 100_000
-    assert 0.4 < understanding.share < 0.6
-
-
 def test_a_declaration_that_cannot_be_tried_is_refused(tmp_path: Path) -> None:
     columns = Columns(longitude="lon", latitude="lat", time="no")
     with pytest.raises(InvalidInput):
@@ -277,40 +247,6 @@ def test_a_date_and_its_clock_may_stand_in_two_columns(
     columns = understanding.columns
     assert (columns.person, columns.time, columns.clock) == (who, date, clock)
     assert (columns.time_format, understanding.accepted) == (formats, 9)
-
-
-def test_of_two_readings_that_mean_the_same_one_is_offered(tmp_path: Path) -> None:
-    content = "device;lat;lon\n" + "".join(f"p{n};52,5{n};13,4{n}\n" for n in range(10, 90))
-    wrong = Columns(longitude="lon", latitude="lat", person="device", delimiter="semicolon")
-    understanding = understood(tmp_path, content, columns=wrong)
-    labels = [str(each.label) for each in understanding.alternatives]
-    assert labels == ["Positions as numbers with a decimal comma"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("Nord", "Ost", "Kennung", "Zeit"),
-        ("szerokość", "długość", "użytkownik", "czas"),
-        ("Breddegrad", "Længdegrad", "bruger", "tidspunkt"),
-        ("Leveysaste", "Pituusaste", "Käyttäjä", "Aika"),
-        ("Enlem", "Boylam", "Kullan\u0131c\u0131", "Tarih"),
-        ("широта", "долгота", "пользователь", "время"),
-        ("πλάτος", "μήκος", "χρήστης", "χρόνος"),
-        ("緯度", "經度", "用戶", "時間"),
-        ("纬度", "经度", "用户ID", "时间"),
-        ("緯度", "経度", "ユーザーID", "日時"),
-    ],
-)
-def test_columns_are_known_by_their_names_in_many_languages(names: tuple[str, ...]) -> None:
-    found = suggest(names)
-    assert (found.latitude, found.longitude, found.person, found.time) == names
-
-
-@pytest.mark.parametrize("name", ["KundenNr", "idcliente", "numcliente", "DeviceNo", "Geraetenr"])
-def test_compounds_name_whose_number_it_is(name: str) -> None:
-    assert suggest([name, "lat", "lon"]).person == name
-    assert suggest(["casino", "number", "Kundenkonto"]).person == ""
 
 
 TRACK_POINT = '<trkpt lat="52.{}" lon="13.{}"><time>2026-05-01T12:00:00Z</time></trkpt>'

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyproj import Transformer
 
-from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.spatial.projection import to_mercator
 from tests.unit.ingest.helpers import bits, concatenated, csv_of, schema
@@ -71,11 +70,6 @@ def positions_of(folder: Path, code: str, *pairs: tuple[str, str]) -> pa.Table:
     quoted = ["|".join(f'"{text.replace(chr(34), chr(34) * 2)}"' for text in p) for p in pairs]
     lines = "".join(f"a|{pair}\n" for pair in quoted)
     return csv_of(folder, "who|lon|lat\n" + lines, declared(code))[0]
-
-
-def test_no_declared_format_is_left_out() -> None:
-    assert set(TIMES) == set(TIME_SENTENCES)
-    assert set(POSITIONS) == set(POSITION_SENTENCES)
 
 
 @pytest.mark.parametrize("code", TIMES)
