@@ -19,7 +19,7 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
-from tests.unit.artefacts.releases import partition_release
+from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db

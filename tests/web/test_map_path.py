@@ -6,6 +6,7 @@ import json
 import re
 from fractions import Fraction
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
