@@ -252,7 +252,7 @@ def is_form(mechanism: Any, params: Any) -> bool:
     Numbers and choices are assumed not to, and of other values the first stands for the rest;
     `make audit` tries all. Writing files takes longest.
     """
-    usual = {each.name: each.default for each in parameters(mechanism.params)}
+    usual: dict[str, object] = {each.name: each.default for each in parameters(mechanism.params)}
     usual |= small(mechanism.params)
     for each in parameters(mechanism.params):
         value = getattr(params, each.name)

@@ -34,8 +34,9 @@ from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.randomness import Entropy
 from tests.audit.bounds import Guesses, disproved
 from tests.audit.cases import HALF_FOR_TOTALS
-from tests.audit.datasets import PAIRS, Counted, neighbours
+from tests.audit.datasets import PAIRS, neighbours
 from tests.randomness import SeededEntropy, ZeroNoise
+from tests.statistical.audit import Counted
 from tests.statistical.bounds import EFFORT, seed
 from tests.statistical.test_empirical_epsilon import BOUND, chosen_of
 from tests.statistical.test_gaussian_epsilon import CHANCE

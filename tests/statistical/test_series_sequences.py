@@ -34,9 +34,9 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.audit.bounds import Guesses, disproved, least_epsilon
-from tests.audit.datasets import Counted
 from tests.audit.guessing import Rule, play
 from tests.randomness import SeededEntropy
+from tests.statistical.audit import Counted
 from tests.statistical.bounds import EFFORT, seed
 from tests.unit.engine.canonical import AREA, Row, centre, write
 

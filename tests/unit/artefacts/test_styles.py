@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
+import numpy as np
 import pandas
+import pmtiles.reader
 import pyogrio
 import pytest
-from dpgeo.artefacts.sld import style as sld_style
 
-from dpgeo.artefacts import geopackage, maplibre_style, vector_tiles
+from dpgeo.artefacts import geopackage, geotiff, maplibre_style, vector_tiles
 from dpgeo.artefacts.qgis_style import style as qgis_style
 from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
     NO_ESTIMATE,
+    NOISE,
+    PLAIN,
     TIDE,
     TOO_FEW,
     View,
@@ -40,6 +43,8 @@ EVERY_VIEW = pytest.mark.parametrize(
 ALONE = pytest.mark.parametrize(
     "view", [view for _, view in DRAWN], ids=[f"{r.mechanism}-{v.layer.name}" for r, v in DRAWN]
 )
+
+Check = Callable[[pandas.DataFrame], Any]
 
 
 def frame_of(view: View) -> pandas.DataFrame:
@@ -104,6 +109,22 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
 
 
 @EVERY_VIEW
+def test_the_image_of_estimates_is_drawn_in_classes_or_in_shades_of_grey(
+    released: Released, view: View
+) -> None:
+    """Without a style of ours, QGIS would draw an image of two bands in red on black."""
+    root = fromstring(qgis_style(released, view).partition("\n")[2])  # noqa: S314 - our own file
+    kinds = [each.get("type") for each in root.iterfind("pipe/rasterrenderer")]
+    if not geotiff.holds(view.layer):
+        assert kinds == []
+    elif view.stops is not None:
+        assert kinds == ["singlebandpseudocolor"]
+    else:
+        assert kinds == ["singlebandgray"]
+        assert float(root.findtext(".//contrastEnhancement/maxValue", "")) > 0
+
+
+@EVERY_VIEW
 def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Path) -> None:
     path = tmp_path / "layer.gpkg"
     geopackage.write(released, view.layer, path)
@@ -119,7 +140,6 @@ def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Pat
     assert styles.useAsDefault
     colours, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
     assert colours == expected(view)
-    assert styles.styleSLD == sld_style(released, view)
     with sqlite3.connect(path) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         described = database.execute("SELECT table_name, data_type FROM gpkg_contents").fetchall()
@@ -161,3 +181,41 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
     stored = vector_tiles._properties(view.layer).keys()
     records = [{name: row[name] for name in stored} for row in rows]
     assert [maplibre(expression, row) for row in records] == expected(view)
+
+
+@ALONE
+def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
+    """Colours that QGIS derives from one column match those of the site's map."""
+    if view.stops is None:
+        return
+    values = frame_of(view)[view.field].to_numpy()
+    limits = [np.inf if limit is None else limit for limit, _, _ in view.stops]
+    if view.column:
+        limits[-1] = np.inf
+    places = np.searchsorted(limits, values, side="right")
+    colours = [
+        NOISE if np.isnan(value) else view.stops[place][1]
+        for value, place in zip(values, places, strict=True)
+    ]
+    assert list(map(hexadecimal, colours)) == expected(view)
+
+
+def test_an_archive_of_tiles_says_what_it_is(tmp_path: Path) -> None:
+    released, view = DRAWN[0]
+    vector_tiles.write(released, view.layer, path := tmp_path / "cells.pmtiles")
+    with path.open("rb") as file:
+        metadata = pmtiles.reader.Reader(pmtiles.reader.MmapSource(file)).metadata()
+    assert metadata["name"] == "Evening walks: Counts of cells"
+    assert metadata["attribution"] == "City of Example, invented data"
+    assert (metadata["license"], metadata["epsilon"]) == ("CC BY 4.0", "0.5")
+    assert metadata["vector_layers"][0]["fields"]["margin"] == "Number"
+
+
+def test_the_views_are_of_every_kind() -> None:
+    assert any(view.divisor for _, view in DRAWN)
+    assert any(view.factor != 1 for _, view in DRAWN)
+    assert any(view.least == "coloured_from" for _, view in DRAWN)
+    assert any(view.column for _, view in DRAWN)
+    colours = {colour for _, view in DRAWN for colour in expected(view)}
+    assert {hexadecimal(NOISE), hexadecimal(PLAIN)} <= colours
+    assert {hexadecimal(colour) for colour in TIDE} <= colours
