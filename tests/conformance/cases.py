@@ -100,6 +100,27 @@ AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
 """Values to try, besides the default, of text parameters that have a parser of their own."""
 
+LAYER: dict[str, Any] = {
+    "name": "crowd",
+    "title": "Where all are",
+    "kind": "density",
+    "sha256": "0" * 64,
+    "features": 64,
+    "declared_on": "2026-11-22",
+    "declared_before_upload": False,
+    "public_source": None,
+    "release": {
+        "id": "x",
+        "title": "Where all are",
+        "dataset": "Walks",
+        "cost": "epsilon 1",
+        "total": "epsilon 4",
+        "same_budget": False,
+        "used_layers": True,
+    },
+}
+"""A public density that releases name as their prior, as a publisher declares it."""
+
 
 def values(parameter: Parameter) -> list[int | bool | str]:
     """Return a parameter's default and the values most likely to break something."""

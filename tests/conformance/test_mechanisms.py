@@ -37,6 +37,7 @@ from tests.conformance.cases import (
     COUNTS,
     DOMAIN,
     FORMS,
+    LAYER,
     LAYERS,
     PLANS,
     RUNS,
@@ -51,7 +52,12 @@ EPSILONS = [
     Fraction(text)
     for text in ("0.000001", "0.000003", "0.1", "0.3", "1", "0.999999", "7.654321", "1000")
 ]
-ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
+ABOUT = {
+    "title": "A made-up city",
+    "publisher": "Nobody",
+    "licence": "CC0-1.0",
+    "public_layers": json.dumps([LAYER]),
+}
 
 DRAWS = 40 if AUDIT else 16
 """Number of releases drawn to check a mechanism's margins, for all counts of a layer together."""

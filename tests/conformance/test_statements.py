@@ -21,32 +21,12 @@ from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
-from tests.conformance.cases import LAYERS, city, small
+from tests.conformance.cases import LAYER, LAYERS, city, small
 from tests.conformance.test_mechanisms import every_mechanism, release
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "statement.md"
 
 SOURCE = {"name": "Census of 2021", "url": "https://example.org/census", "date": "2021-06-30"}
-
-LAYER: dict[str, Any] = {
-    "name": "crowd",
-    "title": "Where all are",
-    "kind": "density",
-    "sha256": "0" * 64,
-    "features": 64,
-    "declared_on": "2026-11-22",
-    "declared_before_upload": False,
-    "public_source": None,
-    "release": {
-        "id": "x",
-        "title": "Where all are",
-        "dataset": "Walks",
-        "cost": "epsilon 1",
-        "total": "epsilon 4",
-        "same_budget": False,
-        "used_layers": True,
-    },
-}
 
 ABOUT = {
     "title": "Evening walks",

@@ -616,10 +616,10 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
         public_layer_remove(layer=layer, by=None)
 
 
-CALENDAR = {"person": [10, 0], "any": [10, 10]}
-"""Contributions that the map of each of two weeks counts, by kind of protection of a series.
+CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
+"""Contributions that the map of each of four weeks counts, by kind of protection of a series.
 
-Ten people make one contribution a week, and `most` is 1.
+Ten people make one contribution a week, and `most` is 3.
 """
 
 
@@ -637,7 +637,7 @@ def test_a_series_of_each_kind(
     if mechanism == "places":
         add_wards(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
     rows = way if mechanism == "flows" else week
-    for number in (1, 2):
+    for number in (1, 2, 3, 4):
         add(dataset, rows(number, range(10)))
     series = declare(
         dataset,
@@ -646,10 +646,10 @@ def test_a_series_of_each_kind(
         protection=protection,
         counting="visits",
         epsilon="600",
-        each=1,
-        most=1,
+        each=2,
+        most=3,
     )
-    complete(series, 2)
+    complete(series, 4)
     assert [_measured(each) for each in draw_all(series)] == CALENDAR[protection]
 
 

@@ -33,6 +33,7 @@ from dpgeo.phrases import Phrase
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
+    points_release,
 )
 
 
@@ -125,8 +126,31 @@ def test_an_altered_byte_never_yields_another_release() -> None:
 
 def test_an_unknown_version_says_which_it_reads() -> None:
     data = with_header(encode(grid_release()), version=3)
-    with pytest.raises(UnreadableRelease, match=r"version 3, and .* versions 1 to 2"):
+    with pytest.raises(UnreadableRelease, match=r"version 3, and .* reads version 1;"):
         decode(data)
+
+
+def without_member(data: bytes, name: str) -> bytes:
+    """Return a copy of the archive without one of its arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for member in old.namelist():
+            if member != f"{name}.npy":
+                new.writestr(member, old.read(member))
+    return buffer.getvalue()
+
+
+def test_a_release_without_one_of_its_fields_or_arrays_is_refused() -> None:
+    data = encode(points_release())
+    for name in ("combination", "density"):
+        with pytest.raises(UnreadableRelease):
+            decode(without_member(data, name))
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        content = json.loads(archive["header"].tobytes())["content"]
+    for name in ("prior", "updates"):
+        fields = {key: value for key, value in content["fields"].items() if key != name}
+        with pytest.raises(UnreadableRelease):
+            decode(with_header(data, content={**content, "fields": fields}))
 
 
 def test_an_unknown_content_type_is_refused_by_name() -> None:
