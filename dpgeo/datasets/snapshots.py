@@ -202,9 +202,9 @@ class SourceRows:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the canonical rows, which is the same for all files."""
-        from dpgeo.ingest.source_rows import schema_of_rows
+        from dpgeo.ingest.canonical import declared_schema
 
-        return schema_of_rows(self.readers[0].schema)
+        return declared_schema(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of persons whose marks are from `first` to `last`, file by file.
@@ -411,7 +411,7 @@ def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFil
 
 def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
     """Read all files once; in the result, `snapshot` states the rows and times of each file."""
-    from dpgeo.ingest.source_rows import schema_of_rows
+    from dpgeo.ingest.canonical import declared_schema
 
     tally, found = Tally(), []
 
@@ -437,7 +437,7 @@ def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Pa
     target = folder / "people.parquet"
     number = write_people(
         each,
-        schema_of_rows(readers[0].schema),
+        declared_schema(readers[0].schema),
         target,
         memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
         progress=lambda: lease.step(READING, len(found), total),

@@ -37,10 +37,11 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.engine.duckdb_view import Answer
 from dpgeo.engine.in_place import InPlaceView
 from dpgeo.engine.source_sql import SPARK, Dialect, sampling_query
+from dpgeo.ingest.canonical import declared_schema
 from dpgeo.ingest.persons import rehashed
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Schema
-from dpgeo.ingest.source_rows import names_in, schema_of_rows, source_rows
+from dpgeo.ingest.source_rows import names_in, source_rows
 from dpgeo.privacy.bounding import ValuedRegions
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class FileRows:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the canonical rows."""
-        return schema_of_rows(self.file.schema)
+        return declared_schema(self.file.schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Yield all rows. `first` and `last`, limits on persons' marks, must be `EVERYBODY`."""

@@ -44,7 +44,7 @@ from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
 from dpgeo.ingest.persons import Known, erased_among, hash_persons
 from dpgeo.ingest.place_keys import PLACE_FIELD, place_numbers
-from dpgeo.ingest.report import Reason, Tally
+from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import Role, Schema
 from dpgeo.ingest.times import seconds, with_clock
 from dpgeo.spatial.projection import to_mercator
@@ -88,6 +88,16 @@ def canonical_schema(
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
     ends = DESTINATION_FIELDS if destination else ()
     return pa.schema([*CANONICAL, *added, *ends, *([PLACE_FIELD] if place else [])])
+
+
+def declared_schema(schema: Schema) -> pa.Schema:
+    """Return the schema of the canonical rows that a declaration yields."""
+    return canonical_schema(
+        len(schema.measures),
+        len(schema.categories),
+        destination=schema.has_destination,
+        place=bool(schema.columns.place),
+    )
 
 
 def canonical_rows(
@@ -141,9 +151,7 @@ def canonical_rows(
     places = [place_numbers(batch).filter(accepted)] if schema.columns.place else []
     return pa.RecordBatch.from_arrays(
         [*columns, times, attributes, *measures, *categories, *ends, *places],
-        schema=canonical_schema(
-            len(measures), len(categories), destination=bool(ends), place=bool(places)
-        ),
+        schema=declared_schema(schema),
     )
 
 
@@ -173,18 +181,10 @@ class _Positions:
 
 
 @contextmanager
-def canonical_file(
-    target: Path,
-    measures: int = 0,
-    categories: int = 0,
-    *,
-    destination: bool = False,
-    place: bool = False,
-) -> Iterator[CanonicalWriter]:
+def canonical_file(target: Path, schema: pa.Schema) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `measures` and `categories` are the numbers of declared measures and categories; `destination`
-    and `place` say whether a destination and a key of places are declared.
+    `schema` is that of `canonical_schema`.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -193,7 +193,6 @@ def canonical_file(
     os.close(handle)
     temporary = Path(name)
     try:
-        schema = canonical_schema(measures, categories, destination=destination, place=place)
         coded = [name for name in schema.names if name not in UNIQUE]
         with pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=coded
@@ -214,3 +213,20 @@ def _sync(path: Path) -> None:
     """Flush the file to disk before it gets its final name."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
+
+
+def check_canonical(path: Path, schema: Schema, report: Report, erased: Collection[bytes]) -> None:
+    """Raise ValueError if a file is not a canonical file of a declaration and its report.
+
+    The sandbox's process writes it, and is not trusted: a file may have taken it over. The columns
+    are those of the declaration, the rows as many as accepted, and none of an erased person.
+    """
+    with pq.ParquetFile(path) as file:
+        if not file.schema_arrow.equals(declared_schema(schema)):
+            raise ValueError("The canonical file has other columns than the declaration.")
+        if file.metadata.num_rows != report.accepted:
+            raise ValueError("The canonical file has more or fewer rows than were accepted.")
+        for batch in file.iter_batches(columns=["person_high", "person_low"]) if erased else ():
+            high, low = (np.asarray(column) for column in batch.columns)
+            if erased_among(high, low, erased).any():
+                raise ValueError("The canonical file has rows of an erased person.")

@@ -58,6 +58,8 @@ def ingest(
         schema = replace(schema, columns=replace(schema.columns, file_format=form.code))
         return ingest_here(source, file_name, schema, key, target, progress, erased)
 
+    from dpgeo.ingest.canonical import check_canonical
+
     request = {
         "source": str(source.absolute()),
         "file_name": file_name,
@@ -69,7 +71,9 @@ def ingest(
         report = sandbox.run(
             "ingest", request, Path(folder), progress, Report.from_json, limit=LONGEST_WAIT
         )
-        (Path(folder) / "canonical.parquet").replace(target)
+        written = Path(folder) / "canonical.parquet"
+        sandbox.understand(lambda path: check_canonical(path, schema, report, erased), written)
+        written.replace(target)
     return report
 
 
@@ -95,7 +99,7 @@ def ingest_parts(
     erased: Collection[bytes] = (),
 ) -> Report:
     """Ingest unpacked files in this process; the other arguments are those of `ingest`."""
-    from dpgeo.ingest.canonical import canonical_file
+    from dpgeo.ingest.canonical import canonical_file, declared_schema
 
     tally = Tally()
     declared = schema.columns.file_format
@@ -111,9 +115,7 @@ def ingest_parts(
             progress(done, total)
             due = time.monotonic() + SECONDS_BETWEEN_REPORTS
 
-    added = len(schema.measures), len(schema.categories)
-    more = {"destination": schema.has_destination, "place": bool(schema.columns.place)}
-    with canonical_file(target, *added, **more) as writer:
+    with canonical_file(target, declared_schema(schema)) as writer:
         tasks = (partial(_rows_of, batch, schema, key, erased, known) for batch in batches)
         for rows, counted, done, total in in_order(tasks):
             tally.add(counted)

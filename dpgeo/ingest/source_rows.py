@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch
-from dpgeo.ingest.canonical import canonical_rows, canonical_schema
+from dpgeo.ingest.canonical import canonical_rows
 from dpgeo.ingest.parquet_reader import read_parquet, readable
 from dpgeo.ingest.persons import Known, person_marks, person_names
 from dpgeo.ingest.report import Tally
@@ -40,16 +40,6 @@ def hive_columns(path: str) -> dict[str, str | None]:
     folders = PurePosixPath(path).parts[:-1]
     pairs = (folder.split("=", 1) for folder in folders if "=" in folder.strip("="))
     return {unquote(name): None if value == NO_VALUE else unquote(value) for name, value in pairs}
-
-
-def schema_of_rows(schema: Schema) -> pa.Schema:
-    """Return the schema of the canonical rows that a declaration yields."""
-    return canonical_schema(
-        len(schema.measures),
-        len(schema.categories),
-        destination=schema.has_destination,
-        place=bool(schema.columns.place),
-    )
 
 
 def source_rows(

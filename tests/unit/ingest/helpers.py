@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.canonical import CANONICAL, canonical_rows, canonical_schema
+from dpgeo.ingest.canonical import CANONICAL, canonical_rows, declared_schema
 from dpgeo.ingest.csv_lines import BLOCK_BYTES
 from dpgeo.ingest.csv_reader import read_csv
 from dpgeo.ingest.parquet_reader import BATCH_ROWS, read_parquet
@@ -53,13 +53,7 @@ def read_columns(
 
 def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
     rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
-    declared_columns = len(declared.measures), len(declared.categories)
-    schema = canonical_schema(
-        *declared_columns,
-        destination=declared.has_destination,
-        place=bool(declared.columns.place),
-    )
-    return pa.Table.from_batches(rows, schema).combine_chunks(), tally.report()
+    return pa.Table.from_batches(rows, declared_schema(declared)).combine_chunks(), tally.report()
 
 
 def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> tuple[Any, Report]:

@@ -60,7 +60,7 @@ def people(rows: int, number: int) -> NDArray[np.uint64]:
 
 
 def written(path: Path, rows: pa.Table) -> pq.ParquetFile:
-    with canonical_file(path, 1) as writer:
+    with canonical_file(path, SCHEMA) as writer:
         for batch in rows.to_batches(BATCH):
             writer.write(batch)
     return pq.ParquetFile(path)
@@ -135,7 +135,7 @@ def test_spilled_rows_have_no_name_and_are_gone_after_a_failure(tmp_path: Path) 
 
 
 def fail_after_rows(folder: Path) -> None:
-    with canonical_file(folder / "c.parquet", 1) as writer:
+    with canonical_file(folder / "c.parquet", SCHEMA) as writer:
         for batch in rows_of(people(5000, 500)).to_batches(BATCH):
             writer.write(batch)
         assert opened(folder) == 17, "the file and its sixteen spill files are open"

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.ingest import sandbox
+from dpgeo.ingest.canonical import declared_schema
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
 from tests.unit.ingest.helpers import KEY, schema
@@ -31,8 +33,8 @@ def silent(_done: int, _total: int) -> None:
     pass
 
 
-def run_ingest(path: Path, target: Path) -> Any:
-    return ingest(path, path.name, schema(), KEY, target, silent)
+def run_ingest(path: Path, target: Path, erased: Collection[bytes] = ()) -> Any:
+    return ingest(path, path.name, schema(), KEY, target, silent, erased)
 
 
 def test_it_has_none_of_the_servers_secrets(
@@ -131,6 +133,41 @@ def test_a_report_that_no_file_has_is_not_stored(
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     with pytest.raises(RuntimeError, match="says what it may not: ValueError"):
         run_ingest(path, tmp_path / "canonical")
+    assert not (tmp_path / "canonical").exists()
+
+
+FORGED_FILES: dict[str, Any] = {
+    "no Parquet": None,
+    "other columns": pa.table({"x": [1.0]}),
+    "more rows than accepted": 2,
+    "an erased person": 1,
+}
+
+
+@pytest.mark.parametrize("forged", FORGED_FILES)
+def test_a_canonical_file_that_no_reading_makes_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: str
+) -> None:
+    content = FORGED_FILES[forged]
+    prepared, source = tmp_path / "forged.parquet", tmp_path / "a.parquet"
+    if isinstance(content, int):
+        fields = declared_schema(schema())
+        rows = [dict.fromkeys(fields.names, 0)] * content
+        content = pa.Table.from_pylist(rows, schema=fields)
+    if content is None:
+        prepared.write_bytes(b"PAR1junk")
+    else:
+        pq.write_table(content, prepared)
+    program = tmp_path / "forge.py"
+    program.write_text(
+        f"import shutil; shutil.copy({str(prepared)!r}, 'canonical.parquet')\n"
+        f"print({json.dumps({'result': REPORT})!r})"
+    )
+    pq.write_table(pa.table(GOOD), source)
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    erased = [bytes(16)] if forged == "an erased person" else []
+    with pytest.raises(RuntimeError, match="says what it may not"):
+        run_ingest(source, tmp_path / "canonical", erased)
     assert not (tmp_path / "canonical").exists()
 
 
