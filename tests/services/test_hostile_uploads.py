@@ -21,6 +21,7 @@ from fixtures.messy import sightings
 from tests.hostile import damaged, json_text, value, word
 from tests.services.installation import Installation
 from tests.services.sites import Answer, Site, program_at, site_of
+from tests.tus import announcement, piece_at
 from tests.unit.ingest.files import document, feature, geopackage, gpkg_point
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
@@ -114,14 +115,13 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
 
     If nothing is refused, the job's state is requested and yielded again and again.
     """
-    facts = {"file_name": name, "size": len(content)}
-    yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads", facts))
+    named = announcement(name, len(content))
+    yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads/tus", **named))
     if announced.status >= 400:
         return
-    address = announced.json()["url"]
-    yield site.ask("PATCH", address, content, Upload_Offset="0")
-    yield (complete := site.ask("POST", f"{address}/complete"))
-    if complete.status >= 400:
+    address = announced.headers["Location"].removesuffix("/tus")
+    yield (sent := site.ask("PATCH", f"{address}/tus", content, **piece_at(0)))
+    if sent.status >= 400:
         return
     yield (preview := site.ask("GET", f"{address}/preview"))
     suggested = preview.json()["suggested"] if preview.status == 200 else {}

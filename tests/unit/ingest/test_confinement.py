@@ -62,17 +62,23 @@ def as_nobody(words: list[str]) -> list[str]:
     if not shutil.which("setpriv"):
         pytest.skip("setpriv, of util-linux, is not installed")
     change = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *words]
-    steps = []
-    needed = (Path(sys.base_prefix), Path(sys.prefix), ROOT)
-    for number, path in enumerate(dict.fromkeys(needed)):
-        real = path.resolve()
-        closed = [each for each in real.parents if not each.stat().st_mode & 1]
-        if closed:
-            aside = f'"$ASIDE"/{number}'
-            place = shlex.quote(str(real))
-            steps.append(f"mkdir {aside} && mount --bind {place} {aside}")
-            steps.append(f"mount -t tmpfs -o mode=755 none {shlex.quote(str(closed[-1]))}")
-            steps.append(f"mkdir -p {place} && mount --move {aside} {place}")
+    needed = {path.resolve() for path in (Path(sys.base_prefix), Path(sys.prefix), ROOT)}
+    outer = {path for path in needed if needed.isdisjoint(path.parents)}
+    closed = {
+        path: folders[-1]
+        for path in sorted(outer)
+        if (folders := [each for each in path.parents if not each.stat().st_mode & 1])
+    }
+    steps, returns = [], []
+    for number, path in enumerate(closed):
+        aside, place = f'"$ASIDE"/{number}', shlex.quote(str(path))
+        steps.append(f"mkdir {aside} && mount --bind {place} {aside}")
+        returns.append(f"mkdir -p {place} && mount --move {aside} {place}")
+    steps += [
+        f"mount -t tmpfs -o mode=755 none {shlex.quote(str(folder))}"
+        for folder in sorted(set(closed.values()))
+    ]
+    steps += returns
     if not steps:
         return change
     tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False)
