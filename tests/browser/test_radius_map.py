@@ -28,7 +28,7 @@ __all__ = ["contours", "open_planner"]
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 IN_TOWN = (0.45, 0.5)
-AT_SEA = (0.85, 0.85)
+AT_SEA = (0.6, 0.2)
 
 
 def show(page: Any, what: str = "radius") -> None:
