@@ -34,4 +34,4 @@ RUN DPGEO_VAR=/tmp/build python manage.py collectstatic --noinput -v 0 \
 USER dpgeo
 VOLUME /var/lib/dpgeo
 EXPOSE 8000
-CMD ["python", "manage.py", "serve", "--web-only", "--host", "0.0.0.0"]
+CMD ["python", "manage.py", "serve", "--web-only", "--host", "0.0.0.0", "--port", "8000"]

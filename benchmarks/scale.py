@@ -32,9 +32,10 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.engine.duckdb_view import DuckDBView, Sampling
 from dpgeo.engine.in_place import EVERYBODY, Division, InPlaceView, Question, write_rows
+from dpgeo.ingest.canonical import declared_schema
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.source_rows import schema_of_rows, source_rows
+from dpgeo.ingest.source_rows import source_rows
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -79,7 +80,7 @@ class Partitions:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the canonical rows."""
-        return schema_of_rows(SCHEMA)
+        return declared_schema(SCHEMA)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the persons with integer identifiers from `first` to `last`."""

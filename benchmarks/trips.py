@@ -86,7 +86,7 @@ def write(path: Path, *, rows: int, people: int) -> None:
     from dpgeo.ingest.canonical import CANONICAL, canonical_file
 
     west, south, east, north = AREA.mercator_bounds
-    with connected() as connection, canonical_file(path) as writer:
+    with connected() as connection, canonical_file(path, CANONICAL) as writer:
         query = connection.sql(
             _TRIPS,
             params={

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any
 
 from tests.servers import free_port
@@ -36,7 +37,7 @@ class Answer:
     """Status, headers and body of a response."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     body: bytes
 
     def json(self) -> Any:
@@ -65,9 +66,9 @@ class Site:
         opener = urllib.request.build_opener(NoRedirect)
         try:
             with opener.open(request, timeout=PATIENCE_SECONDS) as answer:
-                return Answer(answer.status, dict(answer.headers), answer.read())
+                return Answer(answer.status, answer.headers, answer.read())
         except urllib.error.HTTPError as refusal:
-            return Answer(refusal.code, dict(refusal.headers), refusal.read())
+            return Answer(refusal.code, refusal.headers, refusal.read())
 
     def must(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
         """Return the JSON of a response; fail if its status is an error."""

@@ -208,7 +208,7 @@ class Stack:
         headers = {"X-Forwarded-Proto": "https", "Accept-Encoding": "gzip"}
         proxy = Site(int(self.ports["8080"]), {**headers, "Host": "maps.example.org"})
         answer = proxy.ask("GET", path)
-        return answer.status, answer.headers, answer.body
+        return answer.status, dict(answer.headers), answer.body
 
 
 @pytest.fixture
