@@ -57,9 +57,9 @@ from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.flow_regions import square_zones
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -134,7 +134,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=label, epsilon=epsilon * share) for label, share in SHARES.items()]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
     """Measure pairs, departures and arrivals, all three of the same kept trips."""
     pairs, number = _counted(params, view.domain)
     names, n = pairs.slices.names if pairs.slices else UNDIVIDED, int(number.max()) + 1
@@ -184,7 +184,7 @@ def listing_threshold(noise: CountNoise, pairs: int) -> int:
 
 
 def _measure(
-    trips: PrivateSparseCounts, threshold: int, meter: CountMeter, *, sparse: bool
+    trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
     """Return the indices of the pairs whose noisy counts were drawn, and these counts.
 
