@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import (
@@ -28,8 +29,6 @@ SETTINGS = {
     "least_reward": 1.0,
     "travel_metres": 3000.0,
     "worker_share": 1.0,
-    "model": "field",
-    "density": "bilinear",
 }
 
 
@@ -38,10 +37,15 @@ def keep(release: Release, *, shared: bool) -> Campaign:
     return campaign_create(
         organisation=organisation,
         release=release,
-        name="Lamps",
-        tasks=[{"longitude": 4.56, "latitude": 52.2}],
-        settings=SETTINGS,
-        shared=shared,
+        request=NewCampaign.read(
+            {
+                "release": release.pk,
+                "name": "Lamps",
+                "tasks": [{"longitude": 4.56, "latitude": 52.2}],
+                "settings": SETTINGS,
+                "shared": shared,
+            }
+        ),
         created_by=make_member(organisation, f"keeper-{shared}"),
     )
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.tasks.plan import (
-    Allocation,
-    Model,
-    Reason,
-    Settings,
-    Tasks,
-    plan_tasks,
-)
+from dpgeo.postprocess.tasks.plan import Reason, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.settings import Settings
 from tests.unit.postprocess.tasks.surfaces import AREA, two_towns
 
 SETTINGS = Settings(
@@ -36,8 +29,7 @@ def tasks(*places: tuple[float, float], reward: float = math.nan) -> Tasks:
 
 
 def reasons(given: Tasks, settings: Settings = SETTINGS) -> list[Reason]:
-    (plan,) = plan_tasks(two_towns(), AREA, given, settings, [Allocation.UNIFORM])
-    return list(plan.reasons)
+    return list(plan_tasks(two_towns(), AREA, given, settings).reasons)
 
 
 def test_tasks_that_cannot_be_met_have_reasons_and_others_are_planned() -> None:
@@ -66,24 +58,24 @@ def test_tasks_that_cannot_be_met_have_reasons_and_others_are_planned() -> None:
 def test_settings_that_no_task_can_meet_give_each_task_a_reason(
     change: dict[str, Any], reason: Reason
 ) -> None:
-    settings = dataclasses.replace(SETTINGS, **change)
+    settings = SETTINGS.model_copy(update=change)
     assert reasons(tasks(TOWN, SMALL_TOWN), settings) == [reason, reason]
 
 
 def test_fixed_rewards_are_kept_and_too_low_ones_reported() -> None:
     given = tasks(TOWN, SMALL_TOWN, TOWN)
     given.reward[:] = [7.0, math.nan, 0.5]
-    (plan,) = plan_tasks(two_towns(), AREA, given, SETTINGS, [Allocation.OPTIMISED])
+    plan = plan_tasks(two_towns(), AREA, given, SETTINGS)
     assert plan.reward[0] == 7
     assert plan.reward[1] == pytest.approx(33)
     assert plan.reasons[2] is Reason.REWARD_TOO_LOW
 
 
-@pytest.mark.parametrize("model", list(Model))
-@pytest.mark.parametrize("allocation", list(Allocation))
-def test_every_allocation_plans_all_towns(model: Model, allocation: Allocation) -> None:
-    settings = dataclasses.replace(SETTINGS, model=model)
-    (plan,) = plan_tasks(two_towns(), AREA, tasks(TOWN, SMALL_TOWN), settings, [allocation])
+def test_divided_rewards_meet_the_target_with_fewer_people_than_equal_ones() -> None:
+    given = tasks(TOWN, SMALL_TOWN)
+    plan = plan_tasks(two_towns(), AREA, given, SETTINGS)
+    even = plan_tasks(two_towns(), AREA, tasks(TOWN, SMALL_TOWN, reward=20), SETTINGS)
+    assert plan.notified.sum() < even.notified.sum()
     assert plan.planned.all()
     assert plan.success.tolist() == [0.9, 0.9]
     assert (plan.notified > 0).all()
