@@ -39,33 +39,35 @@ def compared_plan(
     """Return the plan by one of MODELS and one of its allocations."""
     if allocation == "optimal":
         return plan_tasks(surface, area, tasks, settings)
-    plan = _plan(surface, area, tasks, settings, np.zeros_like(tasks.reward), model)
+    fewest = dataclasses.replace(tasks, reward=np.full(tasks.reward.size, settings.least_reward))
+    plan = plan_tasks(surface, area, fewest, settings)
     feasible = plan.density > 0 if model == "circle" else np.isfinite(plan.reward)
-    even = np.where(feasible, settings.total_reward / max(feasible.sum(), 1), 0.0)
-    plan = _plan(surface, area, tasks, settings, even, model)
+    least, count = settings.least_reward, int(feasible.sum())
+
+    def paid(rewards: Floats) -> Plan:
+        given = dataclasses.replace(tasks, reward=np.where(feasible, rewards, least))
+        found = plan_tasks(surface, area, given, settings)
+        if model == "field":
+            return found
+        radius = _circle_radius(plan.density, given.reward, settings)
+        met = feasible & (2 * radius / 3 <= settings.travel_metres)
+        return dataclasses.replace(
+            found, reward=given.reward, radius=np.where(met, radius, math.nan)
+        )
+
+    even = np.full(feasible.size, settings.total_reward / max(count, 1))
+    plan_at_even = paid(even)
     if allocation == "uniform":
-        return plan
-    radius = np.where(np.isfinite(plan.radius), plan.radius, settings.travel_metres)
+        return plan_at_even
+    if model == "circle":
+        radius = _circle_radius(plan.density, even, settings)
+    else:
+        radius = np.where(plan_at_even.planned, plan_at_even.radius, settings.travel_metres)
     share = radius / radius[feasible].sum()
-    spare = settings.total_reward - settings.least_reward * feasible.sum()
-    rewards = np.where(feasible, settings.least_reward + share * spare, 0.0)
-    return _plan(surface, area, tasks, settings, rewards, model)
+    return paid(least + share * (settings.total_reward - least * count))
 
 
-def _plan(
-    surface: DensitySurface,
-    area: StudyArea,
-    tasks: Tasks,
-    settings: Settings,
-    rewards: Floats,
-    model: str,
-) -> Plan:
-    fixed = dataclasses.replace(tasks, reward=np.maximum(rewards, settings.least_reward))
-    plan = plan_tasks(surface, area, fixed, settings)
-    if model == "field":
-        return plan
-    with np.errstate(divide="ignore"):
-        pull = settings.willingness * fixed.reward
-        radius = circle_radius(settings.needed, np.maximum(plan.density, 1e-300), pull)
-    met = (plan.density > 0) & (2 * radius / 3 <= settings.travel_metres)
-    return dataclasses.replace(plan, reward=fixed.reward, radius=np.where(met, radius, math.nan))
+def _circle_radius(density: Floats, reward: Floats, settings: Settings) -> Floats:
+    """Return the radius (n,) of the circle model, whatever the travel limit."""
+    workers = np.where(density > 0, density, 1.0)
+    return circle_radius(settings.needed, workers, settings.willingness * reward)

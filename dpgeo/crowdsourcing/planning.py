@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,60 +24,21 @@ reward is too low.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTask:
-    """One task with its plan; see `Plan` for the numbers.
+def compute_plan(release: Release, request: PlanRequest) -> dict[str, Any]:
+    """Plan the tasks of a request, and return the plan as the API's document.
 
-    `reason` and `explanation` say why there is no radius; both are empty if there is one.
+    Raises Conflict if the release has no counts of cells.
     """
-
-    name: str
-    longitude: float | None
-    latitude: float | None
-    density_per_km2: float | None
-    reward: float | None
-    radius_metres: float | None
-    notified: float | None
-    notified_margin: float | None
-    acceptance: float | None
-    success: float | None
-    reason: str
-    explanation: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanTotals:
-    """Totals of a plan.
-
-    `planned` and `not_planned` are numbers of tasks; all other totals are sums over the planned
-    tasks, or their largest radius.
-    """
-
-    planned: int
-    not_planned: int
-    reward: float
-    notified: float
-    expected_done: float
-    largest_radius_metres: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPlan:
-    """Plans of all tasks of a request."""
-
-    release: str
-    totals: PlanTotals
-    tasks: Sequence[PlannedTask]
-
-
-def compute_plan(release: Release, request: PlanRequest) -> TaskPlan:
-    """Plan the tasks of a request. Raises Conflict if the release has no counts of cells."""
     surface, area = ground_of(release)
     tasks = _read_tasks(request.tasks)
     plan = plan_tasks(surface, area, tasks, request)
-    return TaskPlan(
-        release=release.pk, totals=_totals(plan), tasks=_planned_tasks(request.tasks, tasks, plan)
-    )
+    columns = _columns(request.tasks, tasks, plan)
+    rows = zip(*columns.values(), strict=True)
+    return {
+        "release": release.pk,
+        "totals": _totals(plan),
+        "tasks": [dict(zip(columns, row, strict=True)) for row in rows],
+    }
 
 
 def _read_tasks(given: Sequence[Any]) -> Tasks:
@@ -116,13 +76,13 @@ def _name(task: Any, number: int) -> str:
     return str(name)[:MAX_NAME_LENGTH].encode(errors="replace").decode()
 
 
-def _planned_tasks(given: Sequence[Any], tasks: Tasks, plan: Plan) -> list[PlannedTask]:
-    """Return each task with its plan.
+def _columns(given: Sequence[Any], tasks: Tasks, plan: Plan) -> dict[str, Sequence[Any]]:
+    """Return the fields of the tasks in an answer, a column each.
 
     Values are rounded a column at a time, since rounding them one by one would be slow for many
     tasks.
     """
-    columns: dict[str, Sequence[Any]] = {
+    return {
         "name": [_name(task, number) for number, task in enumerate(given, start=1)],
         "longitude": rounded(tasks.longitude, 7),
         "latitude": rounded(tasks.latitude, 7),
@@ -136,22 +96,19 @@ def _planned_tasks(given: Sequence[Any], tasks: Tasks, plan: Plan) -> list[Plann
         "reason": [str(reason) for reason in plan.reasons],
         "explanation": [REASONS[reason] for reason in plan.reasons],
     }
-    return [
-        PlannedTask(**dict(zip(columns, row, strict=True)))
-        for row in zip(*columns.values(), strict=True)
-    ]
 
 
-def _totals(plan: Plan) -> PlanTotals:
+def _totals(plan: Plan) -> dict[str, float]:
+    """Return numbers of tasks, and sums over the planned tasks, or their largest radius."""
     planned = plan.planned
-    return PlanTotals(
-        planned=int(planned.sum()),
-        not_planned=int((~planned).sum()),
-        reward=round(float(plan.reward[planned].sum()), 4),
-        notified=round(float(plan.notified[planned].sum()), 3),
-        expected_done=round(float(plan.success[planned].sum()), 3),
-        largest_radius_metres=round(float(plan.radius[planned].max(initial=0.0)), 2),
-    )
+    return {
+        "planned": int(planned.sum()),
+        "not_planned": int((~planned).sum()),
+        "reward": round(float(plan.reward[planned].sum()), 4),
+        "notified": round(float(plan.notified[planned].sum()), 3),
+        "expected_done": round(float(plan.success[planned].sum()), 3),
+        "largest_radius_metres": round(float(plan.radius[planned].max(initial=0.0)), 2),
+    }
 
 
 def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
