@@ -11,6 +11,8 @@ from django.urls import reverse
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.pages.planner import INITIAL
+from dpgeo.postprocess.tasks.settings import Conditions
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import (
     clusters_release,
@@ -98,3 +100,13 @@ def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
     assert client.post(change, {"name": "Mine"}).status_code == 404
     assert client.post(delete).status_code == 404
     assert Campaign.objects.get().name == "Lamps"
+
+
+def test_the_form_asks_for_conditions_as_the_api_declares_them(client: Client) -> None:
+    install(make_dataset(), contour_release())
+    page = client.get(reverse("plan")).content.decode()
+    assert 'id="travel_metres" name="travel_metres" type="number" min="0" max="200000"' in page
+    for name in INITIAL:
+        field = Conditions.model_fields[name]
+        assert f'<label class="label" for="{name}">{field.title}</label>' in page
+        assert f'<p class="hint">{field.description}</p>' in page

@@ -15,6 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from dpgeo.core.declared import REAL, Declared, fact
+from dpgeo.phrases import translatable
 
 MAX_TRAVEL_METRES = 200_000
 
@@ -33,13 +34,23 @@ class Conditions(Declared):
     target: Share = fact(
         "The probability with which each task is to be done, above 0 and up to 1.", 0.9
     )
-    willingness: Willingness = fact(
-        "c of the acceptance model tanh(c w/d): at this many metres for each unit of reward, 76 % "
-        "of workers accept.",
-        50.0,
+    willingness: Willingness = Field(
+        default=50.0,
+        title=translatable("Metres for one unit of reward"),
+        description=translatable(
+            "At this many metres for each unit of reward, 76 % of workers accept: c of tanh(c w/d)."
+        ),
     )
-    least_reward: Reward = fact("w0: below this reward nobody accepts.", 1.0)
-    travel_metres: Travel = fact("MTD: nobody farther away accepts.", 3000.0)
+    least_reward: Reward = Field(
+        default=1.0,
+        title=translatable("Least reward"),
+        description=translatable("Below this, nobody accepts."),
+    )
+    travel_metres: Travel = Field(
+        default=3000.0,
+        title=translatable("Travel limit, in metres"),
+        description=translatable("Nobody farther away accepts."),
+    )
     worker_share: Share = fact(
         "The share of the people on the map who are workers, above 0 and up to 1.", 1.0
     )
