@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.spend import Spend
 from dpgeo.core.zcdp import epsilon_at
 from dpgeo.mechanisms import flows
@@ -65,7 +66,9 @@ def disproves(
         values = np.tile(change * present, (DRAWS, 1))
         counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
         meter = Meter([Spend(label="cells", epsilon=rho)], entropy, GAUSSIAN)
-        scale = float(meter.noise("cells", counts).square_scale)
+        noise = meter.noise("cells", counts)
+        assert isinstance(noise, DiscreteGaussian)
+        scale = float(noise.square_scale)
         log_ratio = (meter.measure("cells", counts) @ change - (change @ change) / 2) / scale
         says_present, says_absent = log_ratio > claimed, log_ratio < -claimed
         right += int((says_present if present else says_absent).sum())
@@ -122,7 +125,9 @@ def disproves_plan(
         log_ratio = np.zeros(DRAWS)
         for share, *counts in parts:
             meter = Meter([Spend(label="part", epsilon=RHO * share)], entropy, GAUSSIAN)
-            scale = float(meter.noise("part", counts[present]).square_scale)
+            noise = meter.noise("part", counts[present])
+            assert isinstance(noise, DiscreteGaussian)
+            scale = float(noise.square_scale)
             without, change = (each._read_by_meter() for each in counts)
             change = change - without
             seen = meter.measure("part", counts[present]) - without

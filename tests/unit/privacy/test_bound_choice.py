@@ -110,7 +110,7 @@ def test_a_stored_bound_is_charged_and_not_drawn_again(law: Law) -> None:
     with pytest.raises(PrivacyError, match="already spent"):
         meter.choose_bound(BOUND, contributions)
     [line] = meter.finish()
-    assert (line.bound, line.noise, line.amount) == (2, None, 1)
+    assert (line.bound, line.noise, line.amount) == (2, None, Fraction(1))
 
 
 def test_contributions_are_read_through_a_meter_alone() -> None:

@@ -163,7 +163,9 @@ def test_requests_that_would_list_too_much_are_refused_before_any_draw() -> None
     with pytest.raises(PrivacyError, match="Only private counts"):
         meter.measure("cells", sparse_counts())  # type: ignore[arg-type]
     small = Meter([Spend(label="cells", epsilon=Fraction(1, 10**9))], entropy, GAUSSIAN)
-    assert small.noise("cells", sparse_counts()).square_scale > LARGEST_SCALE**2
+    noise = small.noise("cells", sparse_counts())
+    assert isinstance(noise, DiscreteGaussian)
+    assert noise.square_scale > LARGEST_SCALE**2
     with pytest.raises(InvalidInput, match="raise epsilon or lower the bound"):
         small.measure_sparse("cells", sparse_counts(), 10**6)
     assert entropy.opened == 0

@@ -262,12 +262,13 @@ def test_what_only_laplace_noise_protects_is_refused_under_zcdp(entropy: Countin
     visits = LAWS["gaussian"].start(entropy).assign_virtual_user(visits, 1)
     opened = entropy.opened
     meter = LAWS["gaussian"].start(entropy, cells=THIRD)
-    for attempt in (
+    attempts: list[Callable[[], object]] = [
         lambda: meter.laplace("cells", make_counts()),
         lambda: meter.grow_tree("cells", make_counts(one), one == 0),
         lambda: meter.replace("cells", visits, one, one_bin),
         lambda: meter.perturb("cells", reports, area, input_step=1000),
-    ):
+    ]
+    for attempt in attempts:
         with pytest.raises(PrivacyError, match="under zCDP"):
             attempt()
     assert entropy.opened == opened
