@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.errors import InvalidInput
 from dpgeo.postprocess.tasks.plan import Reason, Tasks, plan_tasks
 from dpgeo.postprocess.tasks.settings import Settings
 from tests.unit.postprocess.tasks.surfaces import AREA, two_towns
@@ -81,3 +82,26 @@ def test_divided_rewards_meet_the_target_with_fewer_people_than_equal_ones() -> 
     assert (plan.notified > 0).all()
     assert (plan.margin > 0).all()
     assert ((plan.acceptance > 0) & (plan.acceptance <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "limits"),
+    [
+        ({"target": "0"}, "above 0 and at most 1"),
+        ({"target": "nan"}, "above 0 and at most 1"),
+        ({"worker_share": "1.5"}, "above 0 and at most 1"),
+        ({"travel_metres": "inf"}, "at least 0 and at most 200000"),
+        ({"least_reward": "-1"}, "at least 0 and at most 1e"),
+    ],
+)
+def test_a_setting_beyond_its_limits_names_them(change: dict[str, str], limits: str) -> None:
+    with pytest.raises(InvalidInput, match=limits) as caught:
+        Settings.read({"total_reward": "40", **change})
+    assert caught.value.field == next(iter(change))
+
+
+def test_no_task_is_a_plan_of_none() -> None:
+    empty = Tasks(longitude=np.empty(0), latitude=np.empty(0), reward=np.empty(0))
+    plan = plan_tasks(two_towns(), AREA, empty, SETTINGS)
+    assert plan.reasons == []
+    assert plan.radius.shape == (0,)
