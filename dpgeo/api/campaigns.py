@@ -157,17 +157,11 @@ def _organisation(user: User, slug: str) -> Organisation:
 
 
 def _campaign(request: Request, campaign_id: str) -> Campaign:
+    user: Visitor = request.user
+    key = user.acting_key if isinstance(user, User) else None
+    if key and Scope.CAMPAIGNS_WRITE not in key.scopes:
+        user = AnonymousUser()  # A key without the scope sees what everybody sees.
     try:
-        return campaign_visible(_reader(request), campaign_id)
+        return campaign_visible(user, campaign_id)
     except Campaign.DoesNotExist:
         raise Http404 from None
-
-
-def _reader(request: Request) -> Visitor:
-    """Return the user whose rights decide which campaigns are visible.
-
-    That is an anonymous user if the request has a key without the scope for campaigns.
-    """
-    user = request.user
-    key = user.acting_key if isinstance(user, User) else None
-    return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

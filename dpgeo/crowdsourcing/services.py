@@ -22,11 +22,7 @@ def campaign_create(
     Raises InvalidInput if the name is invalid or there are too many campaigns, or NotAllowed if the
     user is not a member of the organisation.
     """
-    if not organisations_of(created_by).filter(pk=organisation.pk).exists():
-        raise NotAllowed(
-            "Only members of an organisation can save campaigns for it; ask an administrator "
-            "to add you."
-        )
+    _check_member(created_by, organisation.pk)
     name = _read_name(request.name)
     if Campaign.objects.filter(organisation=organisation).count() >= MAX_CAMPAIGNS:
         raise InvalidInput(
@@ -53,8 +49,7 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
     Raises InvalidInput for an invalid name, or NotAllowed if the user is not a member of the
     campaign's organisation.
     """
-    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation can change a campaign; ask one of them.")
+    _check_member(by, campaign.organisation_id)
     campaign.name = _read_name(name)
     campaign.shared = shared
     campaign.save(update_fields=["name", "shared"])
@@ -63,9 +58,16 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
 
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
     """Delete a campaign. Raises NotAllowed if the user is not a member of its organisation."""
-    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation can delete a campaign; ask one of them.")
+    _check_member(by, campaign.organisation_id)
     campaign.delete()
+
+
+def _check_member(user: User, organisation_id: int) -> None:
+    if not organisations_of(user).filter(pk=organisation_id).exists():
+        raise NotAllowed(
+            "Only members of an organisation can change its campaigns; ask an administrator to add "
+            "you."
+        )
 
 
 def _read_name(name: str) -> str:

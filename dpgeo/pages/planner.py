@@ -66,15 +66,8 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 def _condition(name: str, initial: int) -> dict[str, object]:
     """Return what the form says of a condition under which workers accept a task."""
-    field = Conditions.model_fields[name]
-    most = Conditions.model_json_schema()["properties"][name]["maximum"]
-    return {
-        "name": name,
-        "title": field.title,
-        "description": field.description,
-        "most": int(most),
-        "initial": initial,
-    }
+    schema = Conditions.model_json_schema()["properties"][name]
+    return {**schema, "name": name, "most": int(schema["maximum"]), "initial": initial}
 
 
 def plannable() -> list[Release]:
