@@ -51,15 +51,18 @@ class TimeGuess:
     rivals: tuple[str, ...] = ()
 
 
-def guess_time(texts: pa.Array) -> TimeGuess:
-    """Guess the formats of a column of times, given some of its values as trimmed text."""
+def guess_time(texts: pa.Array, time_zone: str = "UTC") -> TimeGuess:
+    """Guess the formats of a column of times, given some of its values as trimmed text.
+
+    Abbreviations of time zones are read as `time_zone` (IANA name) explains them.
+    """
     texts = texts.filter(pc.fill_null(pc.not_equal(texts, ""), False))
     if not len(texts):
         return TimeGuess("")
-    fitting = {code: _fits(texts, code) for code in CALENDARS}
+    fitting = {code: _fits(texts, code, time_zone) for code in CALENDARS}
     epoch = _epoch(texts)
     if epoch:
-        fitting[epoch] = _fits(texts, epoch)
+        fitting[epoch] = _fits(texts, epoch, time_zone)
     chosen: list[str] = []
     left = np.ones(len(texts), dtype=bool)
     while left.any():
@@ -90,8 +93,8 @@ def _declaration(chosen: Sequence[str]) -> str:
     return "" if set(chosen) <= {"iso", "s"} else " ".join(chosen)
 
 
-def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
-    formats_read = read_formats(texts, "UTC", (code,))
+def _fits(texts: pa.Array, code: str, time_zone: str) -> NDArray[np.bool_]:
+    formats_read = read_formats(texts, time_zone, (code,))
     return formats_read.fits & (formats_read.seconds >= EARLIEST) & (formats_read.seconds <= LATEST)
 
 

@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from dpgeo.blanks import BLANKS
 from dpgeo.ingest.text import mask, trimmed
 
-GROUP = "[ '\u2019\u00a0\u202f]"
+GROUP = f"[{BLANKS}'\u2019]"
 COMMA_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:\.|{GROUP})[0-9]{{3}})+(?:,[0-9]*)?$"
 POINT_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:,|{GROUP})[0-9]{{3}})+(?:\.[0-9]*)?$"
+PRIME = r"'`\x{b4}\x{2bc}\x{2018}\x{2019}\x{201b}\x{2032}\x{2035}"
+DOUBLE_PRIME = r'"\x{2ba}\x{201c}\x{201d}\x{201f}\x{2033}\x{2036}'
+"""Marks that people use for minutes and seconds, as parts of a class of characters."""
+
 DEGREES = (
     r"^(?P<before>[NSEWnsew])? *(?P<sign>[+\x{2212}-])? *(?P<degrees>[0-9]{1,3}(?:[.,][0-9]+)?) *"
-    r"(?:(?:[\x{b0}\x{ba}\x{2da}d:]|deg)? *(?P<minutes>[0-9]{1,2}(?:[.,][0-9]+)?) *"
-    r"(?:['\x{2019}\x{2032}\x{b4}m:]? *(?P<seconds>[0-9]{1,2}(?:[.,][0-9]+)?) *)?)?"
-    r"""(?:[\x{b0}\x{ba}\x{2da}d'\x{2019}\x{2032}\x{b4}m"\x{201d}\x{2033}s]|deg|''|\x{2032}{2})?"""
+    rf"(?:(?:[\x{{b0}}\x{{ba}}\x{{2da}}d:]|deg)? *(?P<minutes>[0-9]{{1,2}}(?:[.,][0-9]+)?) *"
+    rf"(?:[{PRIME}m:]? *(?P<seconds>[0-9]{{1,2}}(?:[.,][0-9]+)?) *)?)?"
+    rf"""(?:[\x{{b0}}\x{{ba}}\x{{2da}}dms{PRIME}{DOUBLE_PRIME}]|deg|[{PRIME}]{{2}})?"""
     r" *"
     r"(?P<after>[NSEWnsew])?$"
 )
@@ -27,6 +31,9 @@ DEGREES = (
 
 The letter O is left out, because it means east in German and west in French, Spanish and Italian.
 """
+
+URI = r"^geo:([^;?]*).*$"
+"""Matches a geo URI (RFC 5870), whose parameters are dropped."""
 
 SPLITS = (
     r"^(?P<a>[^;|]+)[;|](?P<b>[^;|]+)$",
@@ -94,7 +101,8 @@ def _number(texts: pa.Array) -> NDArray[np.float64]:
 
 def split_pairs(text: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Split texts of two coordinates into the first and the second, with null where impossible."""
-    bare = pc.utf8_trim(text, characters="()[]{}" + BLANKS)
+    bare = pc.replace_substring_regex(text, URI, r"\1")
+    bare = pc.utf8_trim(bare, characters="()[]{}" + BLANKS)
     first = second = pa.nulls(len(text), pa.string())
     for pattern in SPLITS:
         parts = pc.extract_regex(bare, pattern)
