@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.ingest.coordinates import NUMBER
-from dpgeo.ingest.position_formats import decimals, split_pairs
+from dpgeo.ingest.position_formats import DEGREES, decimals, split_pairs
 from dpgeo.ingest.text import mask
 from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
 
@@ -112,13 +112,27 @@ def _epoch(texts: pa.Array) -> str:
 def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
     """Guess the format of two columns of coordinates, given some values as trimmed text."""
     counts = {"": _numbers(latitudes, longitudes, "", 90)}
+    packed = _numbers(latitudes, longitudes, "packed", 90)
+    plain = mask(pc.match_substring_regex(latitudes, r"^[+-]?[0-9]{1,2}(?:\.[0-9]*)?$"))
+    if packed == len(latitudes) and packed and not plain.any():
+        return "packed"
     if counts[""] == len(latitudes):
         return _scale(latitudes, longitudes)
+    letters = _letters(latitudes, longitudes)
+    if "o" in letters:
+        return "degrees-ouest" if "e" in letters else "degrees-ost"
     in_degrees = {form: _numbers(latitudes, longitudes, form, 90) for form in ("comma", "degrees")}
     projected = {form: _numbers(latitudes, longitudes, form, inf) for form in ("comma", "grouped")}
     counts |= {form: max(in_degrees.get(form, 0), count) for form, count in projected.items()}
     counts["degrees"] = in_degrees["degrees"]
     return max(counts, key=lambda form: counts[form])
+
+
+def _letters(latitudes: pa.Array, longitudes: pa.Array) -> set[str]:
+    """Return the letters, in lower case, with which coordinates begin or end."""
+    parts = [pc.extract_regex(texts, DEGREES) for texts in (latitudes, longitudes)]
+    found = [pc.utf8_lower(each.field(name)) for each in parts for name in ("before", "after")]
+    return {letter for texts in found for letter in pc.unique(texts).to_pylist() if letter}
 
 
 def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float) -> int:

@@ -27,6 +27,7 @@ from dpgeo.ingest.context import Context
 from dpgeo.ingest.coordinates import NUMBER
 from dpgeo.ingest.crs import WGS84, check_crs, crs_name, likely_systems, to_wgs84
 from dpgeo.ingest.declared_formats import (
+    LETTER_O,
     PAIRS,
     POSITION_SENTENCES,
     TIME_SENTENCES,
@@ -53,7 +54,9 @@ POSITIONS = 50
 """Number of positions that are tried in every likely coordinate system."""
 
 MOST_ALTERNATIVES = 4
-FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
+FURTHER_FORMATS = (
+    "", "comma", "degrees", "degrees-ost", "degrees-ouest", "packed", "grouped", "e7", "e6",
+)  # fmt: skip
 SAVES = 0.01
 """Smallest gain for which another declaration is mentioned, as a share of all rows.
 
@@ -89,6 +92,8 @@ def understand(
     if declared is None:
         questions += _encoding_question(reader, path, head, columns, trial)
         questions += _order_question(sample, columns, rivals, context)
+        questions += _letter_question(sample, columns, context)
+        questions += _hemisphere_question(head, columns)
         questions += _early_question(sample, columns, trial)
         questions += _swap_question(columns, alternatives, trial)
         questions = [_by_file(each, head, columns, trial.report.accepted) for each in questions]
@@ -218,6 +223,33 @@ def _order_question(
         answers.append(Reading(TIME_SENTENCES[order], tried, accepted, example))
     text = Phrase("In what order do the dates in {name!r} stand?", name=columns.time)
     yield Question("day_or_month", "time_format", text, answers)
+
+
+def _letter_question(sample: Sample, columns: Columns, context: Context) -> Iterator[Question]:
+    """Ask what the letter O means, if longitudes of both meanings would be used."""
+    if columns.position_format not in LETTER_O:
+        return
+    answers = []
+    for code in LETTER_O:
+        tried = replace(columns, position_format=code)
+        accepted = try_quietly(sample, tried, context).report.accepted
+        answers.append(Reading(POSITION_SENTENCES[code], tried, accepted))
+    if all(each.accepted for each in answers):
+        text = Phrase("Does O stand for east or for west?")
+        yield Question("east_or_west", "position_format", text, answers)
+
+
+def _hemisphere_question(head: Head, columns: Columns) -> Iterator[Question]:
+    """Point out a column that says S or W of numbers without a sign, as receivers write it."""
+    for index, name in enumerate(head.names):
+        values = {row[index].upper() for row in head.rows}
+        if values <= set("NSEW") and values & set("SW") and columns.position_format == "packed":
+            text = Phrase(
+                "{name!r} says that some positions are south or west, and is not read. Join it to "
+                "the numbers, as in 5230.1S.",
+                name=name,
+            )
+            yield Question("hemisphere", "position_format", text, [])
 
 
 def _early_question(sample: Sample, columns: Columns, trial: Trial) -> Iterator[Question]:

@@ -249,6 +249,9 @@ POSITIONS = {
         "lat;lon", "52\xba 30\u2019 #.7\u2019\u2019N;013\xba 15\u2019 #.6\u2019\u2019E",
     ),
     "primes": ("lat;lon", "52\xb030\u2032#.7\u2033N;13\xb015\u2032#.6\u2033E"),
+    "degrees and minutes of a receiver": ("lat;lon", "5230.1#;01324.1#"),
+    "degrees and minutes with letters": ("lat;lon", "5230.1#N;1324.1#E"),
+    "east in German": ("lat;lon", "52\xb030'#\"N;13\xb015'#\"O"),
     "degrees in one text": ("LatLng", "52.5#\xb0, 13.4#\xb0"),
     "a geo URI": ("position", '"geo:52.5#,13.4#;u=10"'),
     "GeoJSON": ("geometry", '{{"type":"Point","coordinates":[13.4#,52.5#]}}'),
@@ -266,6 +269,31 @@ def test_a_position_is_read_however_it_is_written(tmp_path: Path, what: str) -> 
     assert seen.understanding is not None
     assert seen.understanding.verdict == "good"
     assert len(rows) == ROWS
+
+
+def test_the_letter_o_is_east_or_west_as_the_file_says(tmp_path: Path) -> None:
+    france = Context(Unit.PERSON, StudyArea.from_bounds(-5, 42, 8, 51), "Europe/Paris")
+    path = tmp_path / "a.csv"
+    path.write_text(table("device;lat;lon", "p#;48\xb051'#\"N;2\xb021'#\"O"))
+    understanding = preview(path, "a.csv", france).understanding
+    assert understanding is not None
+    assert [each.kind for each in understanding.questions] == ["east_or_west"]
+    path.write_text(path.read_text() + "q;48\xb051'10\"N;2\xb021'10\"E\n")
+    understanding = preview(path, "a.csv", france).understanding
+    assert understanding is not None
+    assert understanding.columns.position_format == "degrees-ouest"
+    longitudes = [longitude for longitude, _ in understanding.points]
+    assert (min(longitudes) < 0, longitudes[-1] > 0) == (True, True)
+
+
+def test_hemispheres_in_columns_of_their_own_are_pointed_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(table("device,lat,ns,lon,ew", "p#,0030.1#,S,1324.1#,E"))
+    area = StudyArea.from_bounds(13, -1, 14, 1)
+    understanding = preview(path, "a.csv", Context(Unit.PERSON, area, ZONE)).understanding
+    assert understanding is not None
+    assert understanding.verdict == "ask"
+    assert [each.kind for each in understanding.questions] == ["hemisphere"]
 
 
 def test_a_column_of_hexadecimal_wkb_is_read(tmp_path: Path) -> None:
