@@ -38,7 +38,8 @@ def write(folder: Path) -> None:
 
     runs: dict[str, list[Any]] = {}
     for each in RUNS:
-        mechanism, params = each.values
+        mechanism: Any = each.values[0]
+        params = each.values[1]
         runs.setdefault(mechanism.key, []).append((mechanism, params))
     for key, pairs in runs.items():
         for number in range(RELEASES):

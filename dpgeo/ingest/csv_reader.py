@@ -255,7 +255,7 @@ def _fit(fields: csv_fields.Fields, columns: int) -> NDArray[np.bool_]:
     A line may end with a further delimiter, after which there is nothing.
     """
     count = fields.count
-    fits = count == columns
+    fits: NDArray[np.bool_] = count == columns
     longer = np.flatnonzero(count == columns + 1)
     if len(longer):
         last = pc.list_element(fields.lists.take(pa.array(longer)), columns)
