@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from dpgeo.pages.desk.quotes import like
 from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.codec import decode, encode
@@ -19,7 +20,6 @@ from dpgeo.budgets.services import Accounting
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.spend import Measured
-from dpgeo.pages.desk.quotes import like
 from dpgeo.privacy.bound_choice import BOUND
 from dpgeo.releases import release_job
 from dpgeo.releases.models import Release

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from dpgeo.pages.desk.settings import SHARES, MapSettings
 from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.codec import decode, encode
@@ -33,7 +34,6 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.cost import places, protection
-from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.currencies import Margins
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
@@ -22,6 +24,7 @@ from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.notes import may_annotate, note_forms
+from dpgeo.pages.desk.request_form import request_fields
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
@@ -76,6 +79,8 @@ def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any
         "sees_private": sees_private,
         "served": the_release.rules.served,
         "standing": standing_of(the_release),
+        "again": f"{reverse('desk-cost', args=[the_release.dataset.slug])}?"
+        f"{urlencode(request_fields(the_release.request))}",
         "actions": actions,
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
