@@ -74,6 +74,6 @@ def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None
     assert problem["field"] == "cells"
     assert remedy in problem["detail"]
 
-    typed = {"mechanism": "auto", "epsilon": "0.5", "bound": "3", "auto.cells": "2049"}
-    page = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", typed).content.decode()
-    assert remedy in page
+    typed = {"mechanism": "auto", "epsilon": "0.5", "bound": "3", "parameters.cells": "2049"}
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", typed)
+    assert remedy in str(answer.context["form"].errors["parameters.cells"])

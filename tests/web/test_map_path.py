@@ -380,3 +380,13 @@ def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: De
     }
     names = desk.client.get("/desk/land.json", query).json()["names"]
     assert names == basemap_names(StudyArea.from_bounds(*sides))["names"]
+
+
+def test_the_basemap_of_a_dataset_is_only_for_members(desk: Desk) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/ground.json"
+    shapes = desk.client.get(address).json()
+    assert shapes["bounds"] == [10, 50, 10.1, 50.1]
+    assert shapes["area"]["type"] == "Polygon"
+    shown = {"bounds", "land", "inside", "coast", "names", "names_from"}
+    assert set(shapes["basemap"]) == shown
+    assert desk.signed_in("stranger", role=None).get(address).status_code == 404

@@ -202,7 +202,7 @@ def protection(form: ReleaseForm) -> dict[str, Any]:
         "epsilon": quote.request.epsilon if household == 1 else quote.epsilon,
         "delta": ledger.delta_text,
         "total": ledger.total,
-        "after": quote.left_after,
+        "after": ledger.epsilon_left(quote.price),
         "used": 100 - 100 * ledger.left_units / ledger.lifetime_units,
         "width": 100 * quote.price / ledger.lifetime_units,
     }

@@ -125,7 +125,7 @@ class ReleaseForm(RequestForm):
     def __init__(self, typed: Mapping[str, str], *, dataset: Dataset) -> None:
         typed = {name: text.strip() for name, text in typed.items() if text.strip()}
         if subject := SUBJECTS.get(typed.pop("kind", "")):
-            typed = {**_about(subject, dataset), **typed}
+            typed = _about(subject, dataset) | typed
         self.mechanism = MECHANISMS.get(typed.get("mechanism", ""), next(iter(MECHANISMS.values())))
         self.dataset = dataset
         self.total_text = typed.get("total", "")
@@ -144,6 +144,7 @@ class ReleaseForm(RequestForm):
         for name, field in Guess.model_fields.items():
             self.fields[f"guess.{name}"] = form_field(field, required=False)
         people = self.fields["guess.people"]
+        people.widget.attrs["id"] = "people"
         people.help_text = gettext(
             "A guess is enough. The figures below and the rehearsal are for this many people; your "
             "data are not read for them."
@@ -440,7 +441,7 @@ def _about(subject: Subject, dataset: Dataset) -> dict[str, str]:
     fields = {"mechanism": mechanisms_about(subject)[0]}
     if subject.by_district:
         layers = dataset.layers.filter(kind=LayerKind.ZONES).order_by("pk")
-        fields |= {"parameters.zones": name for name in layers.values_list("name", flat=True)[:1]}
+        fields["parameters.zones"] = layers.values_list("name", flat=True).first() or ""
     return fields
 
 

@@ -150,7 +150,7 @@ def spend(request: HttpRequest, form: PublishForm, asked: ReleaseForm) -> Releas
 
 
 def read_token(request: HttpRequest) -> dict[str, Any] | None:
-    """Return the page's token, which allows one payment; None if it is not the user's or too old."""
+    """Return the token, which allows one payment; None if it is not the user's or too old."""
     try:
         token = unseal(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:

@@ -2,7 +2,6 @@
 import "./desk.css";
 import "./forms.css";
 import "./path.css";
-import "./request.css";
 import { installCost } from "./cost";
 import { followJobs } from "./jobs";
 import { installNotes } from "./notes";
