@@ -56,8 +56,9 @@ def test_invalid_choices_are_refused() -> None:
         quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
     fields = {**ASKED, "counting": "visits", "bound": 1}
-    with pytest.raises(InvalidInput, match="nothing to choose"):
+    with pytest.raises(InvalidInput) as refusal:
         quote_release(records, **fields, bounding="popular")
+    assert refusal.value.field == "bounding"
     clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
     with pytest.raises(InvalidInput, match="does not count in public places"):
         quote_release(make_dataset(), **clusters, bounding="popular")

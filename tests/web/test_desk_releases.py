@@ -65,7 +65,7 @@ def token(desk: Desk, dataset: Dataset, **changes: str) -> str:
         ("mechanism", "magic", "not one of the available choices"),
         ("parameters.cells", "1000000000", "from 1 to 4096"),
         ("household", "11", "from 1 to 10"),
-        ("to_day", "2026-01-01", "first and its last day"),
+        ("to_day", "2026-01-01", "is required with"),
         ("guess.people", "0", "from 1 to"),
     ],
 )

@@ -167,8 +167,9 @@ def test_impossible_choices_are_refused(changes: dict[str, Any], why: str) -> No
 
 def test_records_have_no_bound_to_choose() -> None:
     records = {**ASKED, "counting": "visits", "bound": 1}
-    with pytest.raises(InvalidInput, match="no bound to choose"):
+    with pytest.raises(InvalidInput) as refusal:
         read_request(make_dataset(unit=Unit.RECORD), **records, choose_bound=5)
+    assert refusal.value.field == "choose_bound"
 
 
 def test_the_quote_forecasts_the_noise_of_the_largest_bound() -> None:

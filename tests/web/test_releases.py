@@ -122,7 +122,7 @@ def test_a_record_counts_once(tmp_path: Path) -> None:
 def test_records_are_never_called_people(tmp_path: Path) -> None:
     dataset = make_dataset(unit="record")
     make_ready(dataset, tmp_path)
-    with pytest.raises(InvalidInput, match="give visits") as refused:
+    with pytest.raises(InvalidInput) as refused:
         make_request(dataset, bound=1, counting="people")
     assert refused.value.field == "counting"
     assert spent(dataset) == 0
