@@ -65,7 +65,6 @@ class RequestForm(DeskForm):
         self.fields["mechanism"] = forms.ChoiceField(
             choices=[(each.key, gettext(each.title)) for each in by_kind],
             label=gettext(self.model.model_fields["mechanism"].title or ""),
-            help_text=gettext(self.mechanism.summary),
             initial=self.mechanism.key,
         )
         for each in parameters(self.mechanism.params):
@@ -85,6 +84,11 @@ class RequestForm(DeskForm):
         values = {name: value for name, value in {**initial, **typed}.items() if value is not None}
         self.is_bound, self.initial = bound, {} if bound else values
         self.data = values if bound else {}
+
+    @property
+    def method_summary(self) -> str:
+        """What the chosen mechanism does, in a sentence."""
+        return gettext(self.mechanism.summary)
 
     @property
     def parameter_fields(self) -> list[BoundField]:

@@ -38,7 +38,7 @@ function excludeOthers(form: HTMLFormElement, { name, type }: HTMLInputElement):
 /** Replaces the parts that depend on the choices, but not the fields, so that the focus stays. */
 function renew(page: Document, answer: Document): void {
   for (const part of page.querySelectorAll<HTMLElement>("[data-live]")) {
-    const next = answer.querySelector(`[data-live="${part.dataset.live}"]`);
+    const next = answer.querySelector<HTMLElement>(`[data-live="${part.dataset.live}"]`);
     // Fields are replaced only if they belong to another method.
     if (!next || next.innerHTML === part.dataset.source || (part.dataset.of && part.dataset.of === next.dataset.of))
       continue;
