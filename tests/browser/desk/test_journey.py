@@ -61,9 +61,10 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     page.set_input_files("[name=file]", swapped_file)
     press(page, "Upload")
     confirm_exchanged(page)
+    ask(page)
     page.fill("[name=epsilon]", "0.25")
     press(page, "Show the figures")
-    sync_api.expect(page.locator("[data-live=figures]")).to_contain_text("Margin of one cell")
+    sync_api.expect(page.locator("[data-live=figures]")).to_contain_text("Margin of one square")
     assert page.input_value("[name='parameters.cells']") == "16"
     press(page, "Continue")
     page.fill("[name=title]", "A plain map")
