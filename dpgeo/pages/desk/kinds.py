@@ -160,35 +160,22 @@ class Choice:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """The subjects of maps for a dataset: those that can be chosen, and those that lack something.
+def offer_for(dataset: Dataset, chosen: str) -> dict[str, list[Choice]]:
+    """Return the subjects of maps, such as flows, by whether a dataset has what they need.
 
-    Subjects in `kinds` (the common ones) and in `more` can be chosen. Subjects in `wanting` need
-    something that the owner can still add, and subjects in `impossible` something that these data
-    will never have.
+    The `kinds` (the common ones) and `more` can be chosen. Those `wanting` need something that the
+    owner can still add, and those `impossible` something that these data will never have. The
+    subject with the key `chosen` is marked or, if it cannot be chosen, the first common one.
     """
-
-    kinds: list[Choice]
-    more: list[Choice]
-    wanting: list[Choice]
-    impossible: list[Choice]
-
-
-def offer_for(dataset: Dataset, chosen: str) -> Offer:
-    """Sort the subjects of maps, such as flows, by whether a dataset has what they need.
-
-    The subject with the key `chosen` is marked or, if it cannot be chosen, the first common one.
-    """
-    offer = Offer([], [], [], [])
+    offer: dict[str, list[Choice]] = {"kinds": [], "more": [], "wanting": [], "impossible": []}
     for subject in SUBJECTS.values():
         choice = Choice(subject, missing(subject, dataset), subject.key == chosen)
         if choice.missing is None:
-            (offer.kinds if subject.common else offer.more).append(choice)
+            offer["kinds" if subject.common else "more"].append(choice)
         else:
-            (offer.wanting if choice.missing.address else offer.impossible).append(choice)
-    if not any(choice.chosen for choice in (*offer.kinds, *offer.more)):
-        offer.kinds[0] = replace(offer.kinds[0], chosen=True)
+            offer["wanting" if choice.missing.address else "impossible"].append(choice)
+    if not any(choice.chosen for choice in (*offer["kinds"], *offer["more"])):
+        offer["kinds"][0] = replace(offer["kinds"][0], chosen=True)
     return offer
 
 
@@ -213,7 +200,9 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
         "steps": steps(4),
         "offer": offer,
         "methods": methods_by_kind(),
-        "more_opened": any(choice.chosen for choice in offer.more),
-        "wanting_opened": any(choice.chosen for choice in (*offer.wanting, *offer.impossible)),
+        "more_opened": any(choice.chosen for choice in offer["more"]),
+        "wanting_opened": any(
+            choice.chosen for choice in (*offer["wanting"], *offer["impossible"])
+        ),
     }
     return render(request, "desk/kind.html", context)

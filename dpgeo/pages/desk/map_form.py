@@ -36,7 +36,6 @@ from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.request_form import RequestForm, request_fields
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
-from dpgeo.privacy.mechanism import Mechanism
 from dpgeo.releases.expected_detail import ExpectedTotal, expected_totals, usual_side
 from dpgeo.releases.quotes import Quote, release_forecast, release_quote
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
@@ -74,13 +73,6 @@ def option_names(dataset: Dataset) -> list[str]:
     """Return the fields of a request that can matter for a dataset, apart from the method's."""
     left_out = {"mechanism", "parameters", *pointless(Unit(dataset.unit), times=has_times(dataset))}
     return [name for name in ReleaseRequest.model_fields if name not in left_out]
-
-
-def subject_of(mechanism: Mechanism, *, by_district: bool) -> Subject:
-    """Return the subject of the maps that a mechanism makes."""
-    alike = (each for each in MECHANISMS.values() if each.kind is mechanism.kind)
-    subjects = mechanism.subjects or next(each.subjects for each in alike if each.subjects)
-    return next((each for each in subjects if each.by_district == by_district), subjects[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +175,10 @@ class ReleaseForm(RequestForm):
     @cached_property
     def subject(self) -> Subject:
         """What the map is about."""
-        return subject_of(self.mechanism, by_district="parameters.zones" in self.typed)
+        alike = (each for each in MECHANISMS.values() if each.kind is self.mechanism.kind)
+        with_subjects = (each.subjects for each in (self.mechanism, *alike) if each.subjects)
+        subjects, by_district = next(with_subjects), "parameters.zones" in self.typed
+        return next((each for each in subjects if each.by_district == by_district), subjects[0])
 
     @property
     def people_field(self) -> BoundField:

@@ -20,12 +20,12 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk.access import person, release_for
+from dpgeo.pages.desk.access import person, release_for, report
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.notes import may_annotate, note_forms
 from dpgeo.pages.desk.request_form import request_fields
-from dpgeo.pages.rendering import parameter_label, say
+from dpgeo.pages.rendering import parameter_label
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
 from dpgeo.releases.selectors import open_actions
@@ -135,10 +135,6 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     names = (*ACTIONS[action].inputs, *ACTIONS[action].seen)
     inputs: dict[str, Any] = {name: request.POST.get(name, "") for name in names}
     inputs |= {name: name in request.POST for name in ACTIONS[action].choices}
-    try:
+    with report(request, gettext(ACTIONS[action].done)):
         DECISIONS[action](release=release, by=person(request), **inputs)
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext(ACTIONS[action].done))
     return redirect("desk-release", release_id=release.id)

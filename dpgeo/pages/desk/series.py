@@ -29,7 +29,7 @@ from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.access import dataset_for, person, report
 from dpgeo.pages.desk.request_form import RequestForm
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -117,10 +117,8 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         action = request.POST.get("action", "")
         if action in ACTIONS:
-            try:
+            with report(request):
                 messages.success(request, ACTIONS[action](request, user, dataset))
-            except DpgeoError as refusal:
-                messages.error(request, say(refusal))
             return redirect("desk-series", slug=slug)
         form = SeriesForm(request.POST.dict(), dataset=dataset, bound=True)
         if form.is_valid() and form.asked:
