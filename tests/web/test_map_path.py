@@ -347,6 +347,20 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     assert stranger.get(picture).status_code == 404
 
 
+@pytest.mark.parametrize(("cells", "drawn"), [("1024", True), ("4096", False)])
+def test_a_map_too_large_for_the_website_is_not_rehearsed(
+    desk: Desk, cells: str, drawn: bool
+) -> None:
+    dataset = desk.declare()
+    home = f"/desk/datasets/{dataset.slug}/map"
+    asked = f"mechanism=uniform-grid&epsilon=1&parameters.cells={cells}&guess.people=100"
+    answer = desk.client.get(f"{home}/cost/?{asked}")
+    assert answer.context["quote"] is not None
+    assert bool(answer.context["picture"]) == drawn
+    status = desk.client.get(f"{home}/rehearsal/{asked}/map.bin").status_code
+    assert status == (200 if drawn else 404)
+
+
 def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
     """Points cannot be requested before the total for counts has been decided.
 

@@ -40,10 +40,14 @@ from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.request_form import request_fields
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import translatable
+from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
 from dpgeo.releases.requests import price_request
 
 REHEARSED_SECONDS = 600
+
+MAX_REHEARSED = 1 << 20
+"""Largest number of regions of a map of invented people, which the website itself draws."""
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
 """Suggested lifetime totals of epsilon for all maps of the same people; none is preselected."""
@@ -228,7 +232,7 @@ def _by(form: ReleaseForm, key: str) -> ReleaseForm:
 
 def picture(form: ReleaseForm) -> str:
     """Return the address of a map of invented people, which contains the request; "" if none."""
-    if form.quote is None:
+    if form.quote is None or form.quote.forecast.regions > MAX_REHEARSED:
         return ""
     fields = {"guess.people": str(form.invented), **request_fields(form.asked)}
     return reverse("desk-rehearsal", args=[form.dataset.slug, urlencode(fields), "map.bin"])
@@ -245,7 +249,10 @@ def rehearsal(request: HttpRequest, slug: str, asked: str, name: str) -> HttpRes
         fields = typed_fields(QueryDict(asked))
         try:
             priced = price_request(dataset, read_fields(fields))
-            drawn = rehearse(dataset, priced, int(fields.get("guess.people", "")))
+            people = max(1, int(fields.get("guess.people", "")))
+            if release_forecast(dataset=dataset, request=priced).regions > MAX_REHEARSED:
+                raise Http404("Too large to be drawn for a look.")
+            drawn = rehearse(dataset, priced, people)
         except (DpgeoError, ValueError):
             raise Http404("No such rehearsal.") from None
         # Keep the map only if it has a second file, of shapes, which the browser asks for next.

@@ -159,12 +159,13 @@ def read_token(request: HttpRequest) -> dict[str, Any] | None:
 
 
 def agreed(asked: ReleaseForm) -> list[object]:
-    """Return what the user agrees to on the page: dataset, budget, lifetime total and request.
+    """Return what the user agrees to on the page: budget, lifetime total, request and its cost.
 
     The form's signed token contains it, so that only what the user has seen is spent and published.
     """
     request = asked.asked.model_dump_json() if asked.asked else ""
-    return [asked.dataset.pk, asked.dataset.ledger_id, str(asked.total), request]
+    cost = asked.quote.cost_words if asked.quote else ""
+    return [asked.dataset.pk, asked.dataset.ledger_id, str(asked.total), request, cost]
 
 
 def give_budget(request: HttpRequest, asked: ReleaseForm) -> None:
