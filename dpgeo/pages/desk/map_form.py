@@ -130,7 +130,9 @@ class ReleaseForm(RequestForm):
             typed,
             dataset=dataset,
             mechanisms=MECHANISMS,
-            names=[name for name in option_names(dataset) if name != "epsilon" or not self.priced],
+            names=[
+                name for name in option_names(dataset) if name != "epsilon" or not self.is_points
+            ],
             usual=self.values_of(self.detail or "balanced"),
         )
         for name, field in Guess.model_fields.items():
@@ -151,7 +153,7 @@ class ReleaseForm(RequestForm):
 
         Fields with the very values of a level are taken out of `typed`, because they follow it.
         """
-        own = "epsilon" in typed and not self.priced
+        own = "epsilon" in typed and not self.is_points
         if typed.get("detail") in DETAILS:
             return "" if own else typed["detail"]
         for key in DETAILS:
@@ -163,13 +165,8 @@ class ReleaseForm(RequestForm):
         return "" if own else "balanced"
 
     @property
-    def priced(self) -> bool:
-        """Whether the cost follows from the mechanism's parameters, not from an epsilon."""
-        return self.mechanism.price is not None
-
-    @property
     def is_points(self) -> bool:
-        """Whether the map is charged to the budget for points."""
+        """Whether the map is charged to the budget for points, by a level and no epsilon."""
         return self.mechanism.notion is Notion.GEO_IND
 
     @cached_property
@@ -193,21 +190,21 @@ class ReleaseForm(RequestForm):
     @property
     def columns(self) -> list[BoundField]:
         """The field that chooses which of several measures or categories the map shows."""
-        choosing = [
+        return [each for each in self._columns if len(each.field.choices) > 1]
+
+    @property
+    def _columns(self) -> list[Any]:
+        return [
             self[f"parameters.{each.name}"]
             for each in parameters(self.mechanism.params)
             if each.measure or (each.category and not each.optional)
         ]
-        return [each for each in choosing if len(each.field.choices) > 1]
 
     @property
     def column_title(self) -> str:
         """The title of the measure or category that the map shows, or ""."""
-        for each in parameters(self.mechanism.params):
-            if each.measure or (each.category and not each.optional):
-                field = self[f"parameters.{each.name}"]
-                return str(dict(field.field.choices).get(field.value(), ""))
-        return ""
+        titles = [dict(each.field.choices).get(each.value(), "") for each in self._columns]
+        return str(next(iter(titles), ""))
 
     @property
     def options(self) -> list[BoundField]:
@@ -221,8 +218,9 @@ class ReleaseForm(RequestForm):
     @property
     def unfolded(self) -> bool:
         """Whether a field that the page folds away was filled in, or is wrong."""
-        folded = {each.html_name for each in self.options}
-        return any(self.typed.get(name) or name in self.errors for name in folded)
+        usual = {each.html_name: str(each.field.initial) for each in self.options}
+        typed = {name: text for name, text in self.typed.items() if name in usual}
+        return not usual.keys().isdisjoint(self.errors) or not typed.items() <= usual.items()
 
     @property
     def undecided(self) -> bool:
@@ -344,7 +342,7 @@ class ReleaseForm(RequestForm):
             return values
         basis = basis_of(self.dataset, self.mechanism)
         self.add_refusals(broken_rules(basis.settle(self.asked), basis))
-        if not self.errors and self.budget and (self.priced or self.asked.epsilon is not None):
+        if not self.errors and self.budget and (self.is_points or self.asked.epsilon is not None):
             try:
                 self.quote = self._quoted(self.asked)
             except DpgeoError as refusal:
@@ -385,7 +383,7 @@ class ReleaseForm(RequestForm):
         if self.asked is None:
             return Card(key, detail, chosen, None, "")
         follows = self.values_of(key)
-        if "epsilon" not in follows and not self.priced:
+        if "epsilon" not in follows and not self.is_points:
             return Card(key, detail, chosen, None, "")
         typed = {name: text for name, text in self.typed.items() if name != "epsilon"}
         fields = {**request_fields(self.asked), **follows, **typed}
