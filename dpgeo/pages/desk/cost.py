@@ -137,10 +137,9 @@ def first_problems(request: HttpRequest, form: ReleaseForm) -> list[str]:
             return [words.format(name=form.dataset.organisation)]
         if not form.total_text:
             return [gettext("Say how much may ever be published about these people.")]
+    labels = {name: f"{form[name].label}: " for name in form.fields if name != "total"}
     return [
-        f"{form[name].label}: {words}" if form.fields.get(name) and form[name].label else words
-        for name, errors in form.errors.items()
-        for words in errors
+        f"{labels.get(name, '')}{words}" for name, errors in form.errors.items() for words in errors
     ]
 
 
