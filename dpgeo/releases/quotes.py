@@ -137,11 +137,6 @@ class Quote:
         return self.ledger.price(self.cost)
 
     @property
-    def left_before(self) -> Fraction:
-        """What is left of the budget before the request is paid for, as an epsilon."""
-        return self.ledger.epsilon_of(self.units_left)
-
-    @property
     def left_after(self) -> Fraction:
         """What would be left of the budget after the request is paid for, as an epsilon."""
         return self.ledger.epsilon_of(self.units_left - self.price)

@@ -212,13 +212,18 @@ class ReleaseForm(RequestForm):
         apart = {"bound" if self.asks_bound else "", *(each.name for each in self.columns)}
         method = [each for each in self.parameter_fields if each.name not in apart]
         names = [name for name in self.names if name not in apart]
-        guesses = [self[f"guess.{name}"] for name in Guess.model_fields if name != "people"]
-        return [*method, *(self[name] for name in names), *(guesses if self.asks_bound else [])]
+        return [*method, *(self[name] for name in names)]
+
+    @property
+    def guesses(self) -> list[BoundField]:
+        """The fields of guesses by which the bound can be chosen."""
+        names = [name for name in Guess.model_fields if name != "people"]
+        return [self[f"guess.{name}"] for name in names] if self.asks_bound else []
 
     @property
     def unfolded(self) -> bool:
         """Whether a field that the page folds away was filled in, or is wrong."""
-        usual = {each.html_name: str(each.field.initial) for each in self.options}
+        usual = {each.html_name: str(each.field.initial) for each in (*self.options, *self.guesses)}
         typed = {name: text for name, text in self.typed.items() if name in usual}
         return not usual.keys().isdisjoint(self.errors) or not typed.items() <= usual.items()
 
