@@ -291,17 +291,19 @@ def exhaust(release: str) -> dict[str, Any]:
     return {"jobs": jobs.update(**leased, attempts=MAX_ATTEMPTS, woken_at=past)}
 
 
-def sign_in(dataset: int) -> dict[str, Any]:
-    """Return what a browser needs to upload to a dataset and to pay for one release of it."""
+def sign_in(dataset: int, query: str = "") -> dict[str, Any]:
+    """Return what a browser needs to upload to a dataset and to pay for the release in a query."""
     from importlib import import_module
 
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.core import signing
+    from django.http import QueryDict
 
     from dpgeo.accounts.models import User
     from dpgeo.datasets.models import Dataset
-    from dpgeo.pages.desk.requesting import TOKEN_SALT
+    from dpgeo.pages.desk.map_form import ReleaseForm
+    from dpgeo.pages.desk.publishing import TOKEN_SALT, agreed
 
     user = User.objects.create_superuser(username=f"owner{uuid.uuid4()}")
     session = import_module(settings.SESSION_ENGINE).SessionStore()
@@ -309,10 +311,11 @@ def sign_in(dataset: int) -> dict[str, Any]:
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
-    receipt = {"job": str(uuid.uuid4()), "user": user.pk, "dataset": dataset}
+    asked = ReleaseForm(QueryDict(query).dict(), dataset=Dataset.objects.get(pk=dataset))
+    receipt = {"job": str(uuid.uuid4()), "user": user.pk, "agreed": agreed(asked)}
     return {
         "session": session.session_key,
-        "slug": Dataset.objects.get(pk=dataset).slug,
+        "slug": asked.dataset.slug,
         "receipt": signing.dumps(receipt, salt=TOKEN_SALT),
     }
 

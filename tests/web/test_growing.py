@@ -163,7 +163,7 @@ def test_a_window_needs_times() -> None:
     upload = make_received(dataset)
     upload_confirm(upload=upload, columns=Columns(longitude="lon", latitude="lat", person="who"))
     dataset.refresh_from_db()
-    with pytest.raises(InvalidInput, match="have no time") as refusal:
+    with pytest.raises(InvalidInput) as refusal:
         quote_release(
             dataset,
             mechanism="uniform-grid",
