@@ -142,13 +142,15 @@ class Snapshot:
         }
 
     @property
-    def until(self) -> str:
-        """The greatest value in the snapshot of the column that only grows, as text.
-
-        It is "" if no such column is declared or the snapshot is not taken yet.
-        """
+    def span(self) -> Span | None:
+        """The last span of a table's rows; None without a column that only grows."""
         spans = [Span.of(file) for file in self.files] if self.as_of else []
-        return next((each.until or "" for each in reversed(spans) if each), "")
+        return next((each for each in reversed(spans) if each), None)
+
+    @property
+    def until(self) -> str:
+        """The greatest value in the snapshot of the column that only grows, as text, or ""."""
+        return (self.span.until if self.span else None) or ""
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -209,7 +211,7 @@ def snapshot_take(
     except InvalidInput as error:
         raise Conflict(error.phrase) from None
     if named.as_of:
-        listed = [Span(named.as_of, _read_until(dataset)).recorded(file) for file in listed]
+        listed = [_next_span(dataset, named.as_of).recorded(file) for file in listed]
     elif dataset.grows:
         listed = _new_files(dataset, listed)
     part = Part(tuple(listed), confirmed_columns(upload), tuple(closed))
@@ -285,12 +287,12 @@ def _files(version: Upload) -> list[Upload]:
     return uploads
 
 
-def _read_until(dataset: Dataset) -> str | None:
-    """Return up to which value of its growing column a table is in a dataset that grows."""
-    if not dataset.grows:
-        return None
+def _next_span(dataset: Dataset, column: str) -> Span:
+    """Return the span of a table's rows that are not in the data yet, if the dataset grows."""
     ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
-    return Snapshot.of(last).until or None if (last := ready.order_by("-version").first()) else None
+    last = ready.order_by("-version").first() if dataset.grows else None
+    before = Snapshot.of(last).span if last else None
+    return Span(column, before.until, None, before.rows) if before else Span(column)
 
 
 def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
