@@ -1,8 +1,11 @@
-"""Processor time and memory of reading a registered folder, and of counting its canonical file.
+"""Processor time and memory of a partitioned folder read in place, compared with one canonical
+file.
+
+Counts in shards are measured as well, unless `--measured` is -1.
 
 The folder has invented visits of people whose ids are integers: every person goes to one of five
 places nearby, at any time of a month. Each step runs in a process of its own, with one thread, so
-that its own memory can be measured.
+that its own memory can be measured. All counts are compared cell by cell.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -23,14 +26,16 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.ingest.ingestion import ingest_batches
+from dpgeo.engine.duckdb_view import DuckDBView, Sampling
+from dpgeo.engine.in_place import EVERYBODY, Division, InPlaceView, Question, write_rows
+from dpgeo.ingest.canonical import declared_schema
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.source_rows import source_batches
+from dpgeo.ingest.source_rows import source_rows
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -56,20 +61,45 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--people", type=int, default=400_000)
     parser.add_argument("--parts", type=int, default=10, help="number of Parquet files")
+    parser.add_argument("--shards", type=int, default=4, help="number of workers")
+    parser.add_argument(
+        "--measured", type=int, default=0, help="number of shards to run; 0: all, -1: none"
+    )
     parser.add_argument("--counting", choices=list(Counting), help="what to count; both by default")
     parser.add_argument("--memory-mib", type=int, default=4096)
 
 
+@dataclass
+class Partitions:
+    """The canonical rows of all files in a folder (`engine.in_place.Rows`)."""
+
+    folder: Path
+    number: int
+    people: int
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the canonical rows."""
+        return declared_schema(SCHEMA)
+
+    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the persons with integer identifiers from `first` to `last`."""
+        people = None if (first, last) == EVERYBODY else (first, last)
+        for path in sorted(self.folder.glob("*.parquet")):
+            yield from source_rows(path, {}, SCHEMA, KEY, Tally(), people=people)
+
+
 @dataclass(frozen=True)
 class Cost:
-    """Processor time of a step in seconds, and its largest memory in bytes."""
+    """Processor time of a step in seconds, its largest memory in bytes, and its counts."""
 
     seconds: float
     memory: int
+    counts: Any = None
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print a line for each step of reading and counting."""
+    """Print a line for each step of writing and counting. Raises ValueError if counts differ."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-scale-") as name:
         folder = Path(name)
         _measured(partial(_invent, folder, options.rows, options.people, options.parts))
@@ -77,12 +107,32 @@ def run(options: argparse.Namespace) -> None:
         print(
             f"{options.rows:,} rows, {options.people:,} persons, {options.parts} files, {size:,} B"
         )
-        canonical = folder / "canonical" / "rows.parquet"
-        canonical.parent.mkdir()
-        _say("reading", _measured(partial(_read, folder, canonical)), options.rows)
+        rows = Partitions(folder, options.rows, options.people)
+        gathered = folder / "gathered"
+        gathered.mkdir()
+        single = gathered / "rows.parquet"
+        _say("one canonical file", _measured(partial(write_rows, rows, single)), options.rows)
+        equal = True
         for counting in [Counting(options.counting)] if options.counting else Counting:
-            count = partial(_count, canonical, counting, options.memory_mib << 20)
-            _say(f"counting {counting}", _measured(count), options.rows)
+            memory = options.memory_mib << 20
+            count = partial(_count, rows, counting, memory)
+            alone = _say(f"{counting}, that file", _measured(partial(count, single)), options.rows)
+            here = _say(f"{counting}, in place", _measured(count), options.rows)
+            times, memories = here.seconds / alone.seconds, here.memory / alone.memory
+            print(f"  in place beside that file: time x {times:.2f}, memory x {memories:.2f}")
+            shards = [
+                _measured(partial(count, None, shard, options.shards))
+                for shard in range(options.measured or options.shards)
+            ]
+            for number, shard in enumerate(shards):
+                _say(f"{counting}, shard {number}", shard, options.rows)
+            equal &= np.array_equal(alone.counts, here.counts)
+            if len(shards) == options.shards:
+                added = np.sum([each.counts for each in shards], axis=0)
+                equal &= np.array_equal(alone.counts, added)
+    if not equal:
+        raise ValueError("The counts differ.")
+    print("All counts are equal.")
 
 
 def _invent(folder: Path, rows: int, people: int, parts: int) -> None:
@@ -104,46 +154,58 @@ def _invent(folder: Path, rows: int, people: int, parts: int) -> None:
                 left -= size
 
 
-def _read(folder: Path, canonical: Path) -> None:
-    tally = Tally()
-    batches = (
-        (SCHEMA, batch)
-        for path in sorted(folder.glob("*.parquet"))
-        for batch in source_batches(path, {}, SCHEMA.wanted, tally, SCHEMA.columns.crs)
-    )
-    ingest_batches(batches, SCHEMA, tally, KEY, canonical, lambda done, total: None)
+def _count(
+    rows: Partitions,
+    counting: Counting,
+    memory: int,
+    single: Path | None = None,
+    shard: int | None = None,
+    shards: int = 1,
+) -> NDArray[np.int64]:
+    """Return the counts of all cells, from the file `single` or from the folder in place.
+
+    With a `shard`, only the persons of this shard of the folder are counted.
+    """
+    settings: dict[str, Any] = {
+        "domain": Domain(AREA, {}),
+        "unit": Unit.PERSON,
+        "counting": counting,
+        "bound": BOUND,
+        "salt": SALT,
+        "threads": 1,
+        "memory_bytes": memory,
+    }
+    if single is not None:
+        return DuckDBView(single, **settings).histogram(GRID)._read_by_meter()
+    if shard is None:
+        return InPlaceView(rows, **settings).histogram(GRID)._read_by_meter()
+    settings["sampling"] = Sampling(heap=counting is Counting.VISITS, passes=shards)
+    worker = InPlaceView(rows, **settings)
+
+    def ask(question: Question) -> Iterator[dict[str, NDArray[np.int64]]]:
+        yield worker.answer(question, shard)
+
+    division = Division(shards, ask)
+    return InPlaceView(rows, division=division, **settings).histogram(GRID)._read_by_meter()
 
 
-def _count(path: Path, counting: Counting, memory: int) -> None:
-    view = DuckDBView(
-        path,
-        domain=Domain(AREA, {}),
-        unit=Unit.PERSON,
-        counting=counting,
-        bound=BOUND,
-        salt=SALT,
-        threads=1,
-        memory_bytes=memory,
-    )
-    view.histogram(GRID)._read_by_meter()
-
-
-def _measured(step: Callable[[], None]) -> Cost:
-    """Read or count in a new process; return its processor time and its memory."""
+def _measured(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
+    """Write or count in a new process; return its processor time, its memory and its counts."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()
 
 
-def _timed(step: Callable[[], None]) -> Cost:
+def _timed(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
     began = time.process_time()
-    step()
+    found = step()
     seconds = time.process_time() - began
     largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Cost(seconds, largest * (1 if sys.platform == "darwin" else 1024))
+    return Cost(seconds, largest * (1 if sys.platform == "darwin" else 1024), found)
 
 
-def _say(what: str, cost: Cost, rows: int) -> None:
+def _say(what: str, cost: Cost, rows: int) -> Cost:
     each = 1e6 * cost.seconds / rows
     print(f"{what:28} {cost.seconds:8.1f} s  {each:6.2f} us a row  {cost.memory >> 20:6} MiB")
     sys.stdout.flush()
+    return cost
