@@ -288,11 +288,21 @@ def _files(version: Upload) -> list[Upload]:
 
 
 def _next_span(dataset: Dataset, column: str) -> Span:
-    """Return the span of a table's rows that are not in the data yet, if the dataset grows."""
+    """Return the span of a table's rows to be read next; in a dataset that grows, of new rows.
+
+    If an earlier span is in the data no more, because its columns were confirmed again, it is read
+    first.
+    """
+    if not dataset.grows:
+        return Span(column)
     ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
-    last = ready.order_by("-version").first() if dataset.grows else None
-    before = Snapshot.of(last).span if last else None
-    return Span(column, before.until, None, before.rows) if before else Span(column)
+    files = [file for each in ready.order_by("created_at") for file in Snapshot.of(each).files]
+    spans = [span for span in map(Span.of, files) if span and span.until is not None]
+    last = Span(column)
+    while following := next((each for each in spans if each.after == last.until), None):
+        spans.remove(following)
+        last = following
+    return Span(column, last.until, spans[0].after if spans else None, last.rows)
 
 
 def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
@@ -381,6 +391,14 @@ def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
         return location_of(dataset.organisation.slug, snapshot.location)
     except InvalidInput as error:
         raise Conflict(error.phrase) from None
+
+
+def is_copied(version: Upload) -> bool:
+    """Return whether canonical files of all rows of a version are kept.
+
+    Raises Conflict if the version was replaced.
+    """
+    return all(each.canonical_name or not each.source for each in _files(version))
 
 
 def is_in_place(version: Upload) -> bool:

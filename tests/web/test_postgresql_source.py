@@ -407,6 +407,19 @@ def test_only_new_rows_are_read_and_added_to_data_that_grow(
     assert "Give these rows greater values" in str(late.job.failure)  # type: ignore[union-attr]
 
 
+def test_rows_whose_columns_are_confirmed_again_are_read_again(sql: psycopg.Connection) -> None:
+    dataset = declared(new_files="append")
+    uploads = []
+    for first in (0, 30, 50):
+        fill(sql, range(first, first + 30))
+        uploads.append(registered(dataset, as_of="id"))
+    again = read(upload_confirm(upload=uploads[1], columns=COLUMNS))
+    assert (again.state, accepted(again)) == (UploadState.READY, 30)
+    fill(sql, range(5))
+    assert accepted(registered(dataset)) == 5
+    assert exactly(dataset, bound=3) == 95
+
+
 @pytest.mark.parametrize("name", ["none", "who", "lon", "x\x00y"])
 def test_a_column_that_cannot_grow_is_refused(sql: psycopg.Connection, name: str) -> None:
     fill(sql, range(3))
