@@ -308,6 +308,23 @@ def test_a_changed_file_that_is_not_copied_is_named_and_nothing_is_counted(
     assert exactly(dataset) == 30
 
 
+@pytest.mark.usefixtures("unkept")
+def test_a_key_is_not_refunded_for_a_source_that_cannot_be_read(
+    dataset: Dataset, folder: Path
+) -> None:
+    """Otherwise a key could learn for free, as often as it likes, whether the data changed."""
+    path = write(folder / "a.parquet", range(30))
+    registered(dataset)
+    waiting = make_request(dataset, **EXACT)
+    Release.objects.filter(pk=waiting.pk).update(by_key=True)
+    path.unlink()
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    dataset.ledger.refresh_from_db()
+    assert (waiting.job.state, waiting.job.drawing) == (JobState.FAILED, True)
+    assert dataset.ledger.spent_units == 100_000_000
+
+
 def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_is_stored(
     dataset: Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
