@@ -321,8 +321,7 @@ def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Datas
         make_dataset(new_files="merge")
 
 
-def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> None:
-    settings.DPGEO_ROWS_PER_SHARD = 7
+def test_points_of_many_files_have_every_record_once() -> None:
     points = make_level("ln 16", 200)
     dataset = make_dataset(new_files="append", unit="record", points_budget=points)
     for number in (1, 2, 3):
