@@ -6,8 +6,10 @@ dataset, and nothing else: types are declared, not inferred; no decision depends
 and a row that cannot be used does not affect any other. Removing one person's rows from an upload
 therefore removes exactly that person's rows from the canonical file (the order of the others may
 change, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends
-on this property. The list of erased persons is the same with and without that person's rows.
-(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
+on this property. In a hand-over table, a row is also refused if the same person has an earlier one
+with the same region and slice, which only that person's rows decide (`canonical_writer`): without
+these rows, the others are written as before. The list of erased persons is the same with and
+without that person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations

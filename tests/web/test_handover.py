@@ -197,6 +197,24 @@ def test_values_are_averaged_in_the_declared_regions() -> None:
     assert release.job.state == "done"
 
 
+@pytest.mark.parametrize("mechanism", ["quartiles", "profile", "flows"])
+def test_values_weeks_and_flows_are_released_in_the_declared_regions(mechanism: str) -> None:
+    dataset = zoned(measures=[{"column": "value", "low": 0, "high": 9}])
+    table = b"unit,region,value,slice\nann,0-0,3,2026-03-02\nann,1-2,4,2026-03-03\n"
+    ingested(dataset, table, replace(NAMED, time="slice"))
+    dataset.refresh_from_db()
+    chosen = {"measure": "value"} if mechanism == "quartiles" else {}
+    counting = "visits" if mechanism in {"quartiles", "flows"} else "people"
+    release = make_release(
+        dataset,
+        mechanism=mechanism,
+        parameters={**chosen, "zones": "squares"},
+        counting=counting,
+        epsilon="1",
+    )
+    assert release.job.state == "done"
+
+
 def test_the_layer_must_be_declared_and_stays_while_rows_name_its_zones() -> None:
     bare = make_dataset()
     with pytest.raises(InvalidInput, match="None is declared yet") as refusal:
@@ -206,6 +224,14 @@ def test_the_layer_must_be_declared_and_stays_while_rows_name_its_zones() -> Non
     ingested(dataset, TABLE, NAMED)
     with pytest.raises(Conflict, match="name zones of this layer"):
         public_layer_remove(layer=dataset.layers.get(), by=None)
+
+
+def test_a_registered_folder_needs_positions() -> None:
+    upload = make_received(zoned(), TABLE, "table.parquet")
+    upload.source = {"location": "city", "folder": ""}
+    with pytest.raises(InvalidInput, match="upload a table of persons and regions") as refusal:
+        upload_confirm(upload=upload, columns=replace(NAMED, file_format="parquet"))
+    assert refusal.value.field == "columns.region"
 
 
 def test_a_program_hands_over_a_table(desk: Desk) -> None:
