@@ -164,6 +164,13 @@ class ColumnsSerializer(Document):
     place = serializers.CharField(
         allow_blank=True, help_text="The key of a place on a public list, for counts of places."
     )
+    region = serializers.CharField(
+        allow_blank=True,
+        help_text="The key of a zone, in a table with a row for each person and region.",
+    )
+    regions = serializers.CharField(
+        allow_blank=True, help_text="The declared layer of zones whose keys `region` holds."
+    )
     crs = serializers.CharField(help_text="Code of the coordinate reference system.")
     file_format = serializers.CharField(
         allow_blank=True, help_text='What the file is, such as "csv" or "geojson.gz".'

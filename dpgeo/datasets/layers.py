@@ -12,6 +12,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, BinaryIO
 
@@ -25,7 +26,7 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.blanks import trim
 from dpgeo.core import domain
-from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
+from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind, no_such_layer
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import clean_text
@@ -38,6 +39,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import listed, phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.places import Places
+from dpgeo.spatial.regions import Regions
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
@@ -203,6 +205,8 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
         stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
         if stored is None:
             return
+        if _names_regions(stored):
+            raise Conflict("The rows of this dataset name zones of this layer, so it has to stay.")
         if stored.releases.exists() or stored.series.exists():
             raise Conflict(
                 "A release has been requested with this layer, so it has to stay; declare "
@@ -210,6 +214,41 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
             )
         stored.delete()
     remove(private_storage(), layer.stored_name)
+
+
+def _names_regions(layer: PublicLayer) -> bool:
+    """Return whether rows of a confirmed file name zones of this layer."""
+    if (layer.dataset.columns or {}).get("regions") == layer.name:
+        return True
+    return layer.dataset.uploads.filter(columns__regions=layer.name).exists()
+
+
+def regions_of(dataset: Dataset, name: str) -> Regions:
+    """Return the regions that the rows of a hand-over table name: the zones of a declared layer.
+
+    Raises InvalidInput if there is no such layer, or if its zones overlap.
+    """
+    if name not in (known := zone_layers(dataset)):
+        raise InvalidInput(no_such_layer(name, known), field="columns.regions")
+    zones = domain_of(dataset, [name]).layer(name, Zones)
+    try:
+        return Regions.of_zones(zones, dataset.area)
+    except ValueError as error:
+        raise InvalidInput(phrase_of(error), field="columns.regions") from None
+
+
+def zone_layers(dataset: Dataset) -> list[str]:
+    """Return the names of a dataset's layers of zones."""
+    return [name for name, kind in layer_kinds(dataset).items() if kind is LayerKind.ZONES]
+
+
+def with_regions(dataset: Dataset, columns: Columns) -> Columns:
+    """Return columns whose regions are in a declared layer, by default the only one of zones."""
+    if not columns.region:
+        return replace(columns, regions="")
+    known = zone_layers(dataset)
+    only = known[0] if len(known) == 1 else ""
+    return replace(columns, regions=columns.regions or only)
 
 
 def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:

@@ -6,15 +6,17 @@ dataset, and nothing else: types are declared, not inferred; no decision depends
 and a row that cannot be used does not affect any other. Removing one person's rows from an upload
 therefore removes exactly that person's rows from the canonical file (the order of the others may
 change, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends
-on this property. The list of erased persons is the same with and without that person's rows.
-(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
+on this property. In a hand-over table, a row is also refused if the same person has an earlier one
+with the same region and slice, which only that person's rows decide (`canonical_writer`): without
+these rows, the others are written as before. The list of erased persons is the same with and
+without that person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -44,6 +46,7 @@ from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
 from dpgeo.ingest.persons import Known, erased_among, hash_persons
 from dpgeo.ingest.place_keys import PLACE_FIELD, place_numbers
+from dpgeo.ingest.regions import region_points
 from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import Role, Schema
 from dpgeo.ingest.times import seconds, with_clock
@@ -98,6 +101,14 @@ def declared_schema(schema: Schema) -> pa.Schema:
         destination=schema.has_destination,
         place=bool(schema.columns.place),
     )
+
+
+def columns_once(schema: Schema) -> tuple[str, ...]:
+    """Return the columns in which no two rows of a hand-over table may be equal; else ()."""
+    if schema.regions is None:
+        return ()
+    slices = [category_field(number).name for number in range(len(schema.categories))]
+    return ("person_high", "person_low", "x", "y", "time", *slices)
 
 
 def canonical_rows(
@@ -157,6 +168,8 @@ def canonical_rows(
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
     """Return longitudes and latitudes, float64 (n,); the values of refused rows have no meaning."""
+    if schema.regions is not None:
+        return region_points(batch.fields[Role.REGION], schema.regions, sieve)
     crs, form = schema.columns.crs, schema.columns.position_format
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
@@ -181,10 +194,13 @@ class _Positions:
 
 
 @contextmanager
-def canonical_file(target: Path, schema: pa.Schema) -> Iterator[CanonicalWriter]:
+def canonical_file(
+    target: Path, schema: pa.Schema, once: Sequence[str] = ()
+) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `schema` is that of `canonical_schema`.
+    `schema` is that of `canonical_schema`. Of rows that are equal in all the columns `once`, only
+    the first is written.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -197,7 +213,7 @@ def canonical_file(target: Path, schema: pa.Schema) -> Iterator[CanonicalWriter]
         with pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=coded
         ) as writer:
-            canonical = CanonicalWriter(writer, schema, target.parent)
+            canonical = CanonicalWriter(writer, schema, target.parent, once)
             try:
                 yield canonical
                 canonical.flush()

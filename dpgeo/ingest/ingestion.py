@@ -17,7 +17,7 @@ from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.forms import form_of
 from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.persons import Known
-from dpgeo.ingest.report import Report, Tally
+from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import form_read_here
 
@@ -123,7 +123,7 @@ def ingest_batches(
     of columns, but not in what a row has; `schema` is one of them. Whoever reads the rows counts
     them in `tally`, in this thread.
     """
-    from dpgeo.ingest.canonical import canonical_file, declared_schema
+    from dpgeo.ingest.canonical import canonical_file, columns_once, declared_schema
 
     known: Known = {}
     done = total = 0
@@ -135,13 +135,14 @@ def ingest_batches(
             progress(done, total)
             due = time.monotonic() + SECONDS_BETWEEN_REPORTS
 
-    with canonical_file(target, declared_schema(schema)) as writer:
+    with canonical_file(target, declared_schema(schema), columns_once(schema)) as writer:
         tasks = (partial(_rows_of, batch, each, key, erased, known) for each, batch in batches)
         for rows, counted, done, total in in_order(tasks):
             tally.add(counted)
             writer.write(rows)
             tell(done, total)
         writer.flush(lambda: tell(done, total))
+        tally.refused[Reason.REGION_TWICE] += writer.repeated
     progress(total, total)
     return tally.report()
 

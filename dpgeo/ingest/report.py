@@ -24,8 +24,8 @@ MAX_FIELD_BYTES = 1_000
 class Reason(StrEnum):
     """Reason why a row is refused. If several apply, the first one is used.
 
-    Whether a reason applies depends only on the row and the declared schema, and for PERSON_ERASED
-    also on whether the row's person was erased.
+    Whether a reason applies depends only on the row and the declared schema, for PERSON_ERASED also
+    on whether the row's person was erased, and for REGION_TWICE on earlier rows of the same person.
     """
 
     LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
@@ -65,6 +65,8 @@ class Reason(StrEnum):
         "the geometry states another coordinate system than the declared one"
     )
     NOT_A_PAIR = translatable("the position is not two numbers")
+    REGION_MISSING = translatable("the region is missing")
+    REGION_UNKNOWN = translatable("the region is not in the declared layer")
     NOT_PROJECTABLE = translatable("the position cannot be in the declared coordinate system")
     OUTSIDE_AREA = translatable("the position is outside the study area")
     TIME_MISSING = translatable("the time is missing")
@@ -76,6 +78,7 @@ class Reason(StrEnum):
     PERIOD_CLOSED = translatable(
         "the time is in a period of a series whose data were said to be complete"
     )
+    REGION_TWICE = translatable("another row has the same person, region and slice")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,7 @@ class Tally:
             read=self.read,
             accepted=self.read - self.refused.total(),
             refused={reason.value: self.refused[reason] for reason in reasons},
-            examples=[example for reason in reasons for example in self.examples[reason]],
+            examples=[example for reason in reasons for example in self.examples.get(reason, [])],
         )
 
 

@@ -117,7 +117,8 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
     swapped, and its times left out. Raises InvalidInput if the declaration is invalid.
     """
     unit = context.unit if columns.person else Unit.RECORD
-    schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
+    regions = context.regions if columns.region else None
+    schema = Schema(columns, unit, context.area or WORLD, context.time_zone, regions=regions)
     counted = sample.tally
     examples = {reason: list(some) for reason, some in counted.examples.items()}
     tally = Tally(counted.read, Counter(counted.refused), examples)

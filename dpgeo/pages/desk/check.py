@@ -23,6 +23,7 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.category_declaration import category_line
+from dpgeo.datasets.layers import zone_layers
 from dpgeo.datasets.measure_declaration import measure_line
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import declared_columns, upload_preview, upload_understand
@@ -154,6 +155,7 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
         unit=dataset.unit,
         frozen=not chooses,
         unit_frozen=bool(dataset.frozen_at),
+        layers=zone_layers(dataset),
         initial=offered.to_json()
         | {
             "unit": dataset.unit,

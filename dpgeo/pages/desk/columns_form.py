@@ -102,6 +102,20 @@ class ColumnsForm(DeskForm):
             "rankings of places."
         ),
     )
+    region = forms.ChoiceField(
+        required=False,
+        label=_("Region"),
+        help_text=_(
+            "Only for a table with one row for each person and region, instead of a position. You "
+            "declare that each row depends on its own person alone, and that no two rows have the "
+            "same person, region and slice."
+        ),
+    )
+    regions = forms.ChoiceField(
+        required=False,
+        label=_("Layer of the regions"),
+        help_text=_("The declared zones whose keys the column above holds."),
+    )
     crs = forms.CharField(
         required=False,
         max_length=20,
@@ -140,6 +154,7 @@ class ColumnsForm(DeskForm):
         unit: str,
         frozen: bool,
         unit_frozen: bool,
+        layers: Sequence[str] = (),
         initial: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
@@ -149,6 +164,8 @@ class ColumnsForm(DeskForm):
             del self.fields["unit"]
             if unit == Unit.RECORD:
                 del self.fields["person"]
+        choices: Any = self.fields["regions"]
+        choices.choices = [("", gettext("The only one")), *((name, name) for name in layers)]
         self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
         self._offer("position_format", POSITION_SENTENCES)
         offered: Any = self.fields["file_format"]
@@ -197,6 +214,8 @@ class ColumnsForm(DeskForm):
         if self.chosen_unit == Unit.PERSON and not values.get("person"):
             self.add_error("person", gettext("Choose the column that says whose row it is."))
         longitude, latitude = values.get("longitude"), values.get("latitude")
+        if values.get("region"):
+            return values
         if values.get("geometry"):
             if longitude or latitude:
                 words = gettext("Choose this or longitude and latitude, not both.")

@@ -147,6 +147,9 @@ def _missing(need: Need, dataset: Dataset) -> Missing | None:
 
 def missing(subject: Subject, dataset: Dataset) -> Missing | None:
     """Return the first thing that a dataset lacks for maps of a subject, such as flows, or None."""
+    regions = (dataset.columns or {}).get("regions")
+    if regions and not subject.by_district and Need.ZONES not in subject.needs:
+        return Missing(gettext("It needs positions, and the rows of these data name regions."))
     lacking = (_missing(need, dataset) for need in subject.needs)
     return next(filter(None, lacking), None)
 

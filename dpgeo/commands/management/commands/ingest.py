@@ -33,9 +33,9 @@ from dpgeo.spatial.area import StudyArea
 
 ROLES = (
     *("person", "latitude", "longitude", "time", "geometry"),
-    *("destination_longitude", "destination_latitude", "place"),
+    *("destination_longitude", "destination_latitude", "place", "region"),
 )
-DECLARED = (*ROLES, "crs")
+DECLARED = (*ROLES, "crs", "regions")
 
 OPTIONS = {
     "study_area": "--area",
@@ -63,6 +63,9 @@ class Command(BaseCommand):
             parser.add_argument(f"--{role}", default="", metavar="COL", help=f"Column of {role}.")
         parser.add_argument(
             "--crs", default="", metavar="CODE", help="Coordinate system, such as EPSG:25832."
+        )
+        parser.add_argument(
+            "--regions", default="", metavar="LAYER", help="Layer whose zones --region names."
         )
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
         created = parser.add_argument_group("declaring the dataset first")
@@ -232,7 +235,10 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
     time are rejected.
     """
     rivals = {"time", "clock"} if "time" in named else {"time", "clock", "time_format"}
-    if "geometry" in named:
+    if "region" in named:
+        rivals |= {"geometry", "latitude", "longitude", "crs", "position_format", "place"}
+        rivals |= {"destination_latitude", "destination_longitude"}
+    elif "geometry" in named:
         rivals |= {"latitude", "longitude", "position_format"}
     elif {"latitude", "longitude"} & named.keys():
         rivals |= {"geometry", "crs", "position_format"}
