@@ -5,8 +5,8 @@ from __future__ import annotations
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import InvalidInput, NotAllowed
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import DataProtection, Dataset, LegalBasis
+from dpgeo.datasets.texts import clean_text
 from dpgeo.phrases import listed
 
 LONGEST = 5_000

@@ -28,11 +28,11 @@ from dpgeo.core import domain
 from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.layer_documents import read_document
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
 from dpgeo.datasets.storage import open_stored, private_storage, remove
+from dpgeo.datasets.texts import clean_text
 from dpgeo.ingest.layer_file import LayerChoices
 from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import listed, phrase_of

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.texts import clean_text
 from dpgeo.phrases import Phrase
 
 LONGEST_URL = 500

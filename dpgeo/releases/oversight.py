@@ -102,7 +102,7 @@ def people_of(organisation: Organisation) -> list[People]:
         points = points_ledger(ledger)
         both = [ledger] if points is None else [ledger, points]
         spent = _spent_by_year(ledger)
-        datasets = list(ledger.datasets.order_by("title"))
+        datasets = list(ledger.datasets.order_by("declaration__title"))
         found.append(People(both, datasets, [spent[each.notion] for each in both]))
     return found
 
@@ -131,7 +131,7 @@ def findings_of(organisation: Organisation) -> list[Finding]:
     """Return everything that a privacy officer should look at in an organisation's datasets."""
     datasets = Dataset.objects.filter(organisation=organisation).select_related("ledger")
     found: list[Finding] = []
-    for dataset in datasets.order_by("title"):
+    for dataset in datasets.order_by("declaration__title"):
         found += [
             *_same_people(dataset),
             *(Finding(dataset, words) for words in cautions_on(dataset.ledger.total)),

@@ -317,7 +317,7 @@ def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Datas
     add(dataset, month(1, range(10)))
     with pytest.raises(Conflict, match="fixed"):
         dataset_update(dataset=dataset, changes={"new_files": NewFiles.REPLACE.value})
-    with pytest.raises(InvalidInput, match="replace or append"):
+    with pytest.raises(InvalidInput, match="choose from replace, append"):
         make_dataset(new_files="merge")
 
 

@@ -13,9 +13,9 @@ from dpgeo.core.advice import Guess
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.release_request import ReleaseRequest, pointless
+from dpgeo.datasets.form_fields import form_field
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.desk_form import DeskForm, all_files_field
 from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.releases.requests import PricedRequest, has_times, price_request

@@ -28,11 +28,11 @@ from dpgeo.core.parameters import parameters
 from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_text
+from dpgeo.datasets.form_fields import form_field
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.request_form import IN_RHO
 from dpgeo.pages.rendering import say

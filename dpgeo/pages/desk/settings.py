@@ -205,7 +205,7 @@ class MapSettings:
         """
         ledgers = Ledger.objects.filter(
             datasets__organisation=self.dataset.organisation_id,
-            datasets__unit=self.dataset.unit,
+            datasets__declaration__unit=self.dataset.unit,
             total_units__gt=0,
         )
         return list(ledgers.exclude(pk=self.dataset.ledger_id).distinct())
