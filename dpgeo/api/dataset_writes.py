@@ -22,6 +22,7 @@ from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.dataset_budgets import ACCOUNTING, BUDGETS
 from dpgeo.datasets.declaration import Declaration
+from dpgeo.datasets.layer_declaration import NamedPlace
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import dataset_create, dataset_update
@@ -32,15 +33,6 @@ class PointsBudget(Declared):
 
     level: Anything = fact("", schema={"type": ["string", "number"]})
     radius: Anything = fact("", schema={"type": "integer", "minimum": 1})
-
-
-class NamedPlace(Declared):
-    """A named place, and the public source of its outline."""
-
-    place: Text = fact("What the place is called.")
-    name: Text = fact("What the source of its outline is called.")
-    url: Text = fact("The source's https address.")
-    date: Text = fact("The source's date, such as 2026-01-31.")
 
 
 class Budgets(Declared):

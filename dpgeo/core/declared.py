@@ -131,7 +131,9 @@ def _read_epsilon(value: Any) -> Fraction:
 
 
 def _read_day(value: object) -> date:
-    day: date = without_field(parse_day, value)
+    day: date | None = without_field(parse_day, value)
+    if day is None:
+        raise InvalidValue("{value!r} is not a day; write it like 2026-01-31.", value="")
     return day
 
 

@@ -26,7 +26,6 @@ from dpgeo.core.declared import (
     Suggestions,
     Text,
     Typed,
-    read_text,
     without_field,
 )
 from dpgeo.core.errors import InvalidInput
@@ -34,7 +33,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declared_columns import Attributes, Categories, Measures
-from dpgeo.datasets.texts import clean_text
+from dpgeo.datasets.texts import clean_text, public_text
 from dpgeo.phrases import InvalidValue, Phrase, phrase_of, translatable
 from dpgeo.spatial.area import StudyArea
 
@@ -57,11 +56,6 @@ class NewFiles(StrEnum):
 
     REPLACE = "replace"
     APPEND = "append"
-
-
-def _text(longest: int, *, required: bool = False) -> BeforeValidator:
-    read = partial(clean_text, field="", longest=longest, required=required)
-    return BeforeValidator(lambda value: without_field(read, read_text(value)))
 
 
 def _read_texts(values: object) -> list[str]:
@@ -166,25 +160,25 @@ TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems"
 class Declaration(Declared):
     """What the owner of a dataset declares about it."""
 
-    title: Annotated[Text, _text(200, required=True)] = Field(
+    title: Annotated[Text, public_text(200, required=True)] = Field(
         title=translatable("Title"),
         description=translatable("Public. Say what was counted, where and when."),
     )
-    description: Annotated[Text, _text(20_000), Lines(3)] = Field(
+    description: Annotated[Text, public_text(20_000), Lines(3)] = Field(
         default="",
         title=translatable("Description"),
         description=translatable("Public. How the data came about and what a reader should know."),
     )
-    licence: Annotated[Text, _text(100, required=True), Suggestions("licences")] = Field(
+    licence: Annotated[Text, public_text(100, required=True), Suggestions("licences")] = Field(
         title=translatable("Licence"),
         description=translatable("What others may do with the published maps."),
     )
-    attribution: Annotated[Text, _text(300)] = Field(
+    attribution: Annotated[Text, public_text(300)] = Field(
         default="",
         title=translatable("Attribution"),
         description=translatable("The words others should use to name you."),
     )
-    contact: Annotated[Text, BeforeValidator(_read_contact), _text(254)] = Field(
+    contact: Annotated[Text, BeforeValidator(_read_contact), public_text(254)] = Field(
         default="",
         title=translatable("Questions go to"),
         description=translatable(
@@ -242,7 +236,7 @@ class Declaration(Declared):
     row_noun: Annotated[
         Text,
         BeforeValidator(_read_row_noun),
-        _text(20),
+        public_text(20),
         Labels(
             {"": translatable("no word of its own")}
             | {name: noun.one for name, noun in NOUNS.items()}

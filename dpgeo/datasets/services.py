@@ -41,6 +41,7 @@ from dpgeo.datasets.dataset_budgets import (
     set_budgets,
 )
 from dpgeo.datasets.declaration import FROZEN, Declaration, read_declaration
+from dpgeo.datasets.layer_declaration import NamedPlace, PublicSource
 from dpgeo.datasets.layers import same_people
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.osm_credit import credited
@@ -49,10 +50,8 @@ from dpgeo.datasets.proposals import (
     budgets_propose,
     needs_second,
 )
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.shown_files import seen_before
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.datasets.texts import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -275,11 +274,14 @@ def _exchange_area(
             "its outline.",
             field=PLACE,
         )
-    named = clean_text(place.get(PLACE), field=PLACE, longest=200, required=True)
+    try:
+        named = NamedPlace.read(place)
+    except InvalidInput as refusal:
+        raise InvalidInput(refusal.phrase, field=f"{PLACE}.{refusal.field}") from None
     times = stored.area_exchange.get("times", 0) + 1
-    source = PublicSource.read(place, field=PLACE).to_json()
+    source = named.part(PublicSource).model_dump(mode="json")
     on = timezone.now().astimezone(datetime.UTC).date().isoformat()
-    exchange = {"place": named, "source": source, "on": on, "times": times}
+    exchange = {"place": named.place, "source": source, "on": on, "times": times}
     return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import partial
+
+from pydantic import BeforeValidator
 
 from dpgeo.blanks import trim
+from dpgeo.core.declared import read_text, without_field
 from dpgeo.core.errors import InvalidInput
 
 
@@ -27,6 +31,12 @@ def clean_text(value: object, *, field: str, longest: int, required: bool = Fals
     if any(unicodedata.category(sign) in {"Cc", "Cs"} and sign not in "\n\r\t" for sign in text):
         raise InvalidInput("Contains a control character; remove it.", field=field)
     return text
+
+
+def public_text(longest: int, *, required: bool = False) -> BeforeValidator:
+    """Return the reader of a declared text (`clean_text`)."""
+    read = partial(clean_text, field="", longest=longest, required=required)
+    return BeforeValidator(lambda value: without_field(read, read_text(value)))
 
 
 def clean_line(text: object, *, longest: int, required: bool = True) -> str:

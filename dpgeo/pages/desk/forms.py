@@ -21,6 +21,8 @@ from dpgeo.core.guarantees import Notion
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.declaration import FROZEN
 from dpgeo.datasets.declaration_form import SIDES, DeclarationForm
+from dpgeo.datasets.form_fields import form_field
+from dpgeo.datasets.layer_declaration import NamedPlace, PublicSource
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.desk.desk_form import DeskForm
@@ -28,23 +30,21 @@ from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
 
 
-def source_address_field() -> forms.CharField:
-    """Return a form field for the address of a public source."""
-    return forms.CharField(
-        required=False,
-        label=_("Address of the source"),
-        help_text=_("Where anybody finds it, such as https://example.org/census."),
-    )
+def source_fields(model: type[PublicSource], prefix: str) -> dict[str, forms.Field]:
+    """Return optional form fields for a public source, by their names with a prefix."""
+    return {
+        name if name == prefix else f"{prefix}_{name}": form_field(field, required=False)
+        for name, field in model.model_fields.items()
+    }
 
 
-def source_date_field() -> forms.CharField:
-    """Return a form field for the date of a public source."""
-    return forms.CharField(
-        required=False,
-        label=_("Date of the source"),
-        help_text=_("Such as 2026-01-31."),
-        widget=forms.DateInput(attrs={"type": "date"}),
-    )
+def parts_of(values: Mapping[str, Any], model: type[PublicSource], prefix: str) -> dict[str, Any]:
+    """Return what was typed into the fields of a public source (`source_fields`)."""
+    typed = {
+        name: values.get(name if name == prefix else f"{prefix}_{name}")
+        for name in model.model_fields
+    }
+    return {name: value for name, value in typed.items() if value}
 
 
 def licence_choices() -> list[tuple[str, str]]:
@@ -114,21 +114,6 @@ class DatasetForm(DeclarationForm, DeskForm):
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         help_text=_("The level holds for reports that could have been made this far away."),
     )
-    place = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Name of the place"),
-        help_text=_("Public. What the place is called that the area is exchanged for."),
-    )
-    place_name = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Source of its outline"),
-        help_text=_("Public. Such as Municipal boundaries of 2026."),
-    )
-    place_url = source_address_field()
-    place_date = source_date_field()
-    place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
         self,
@@ -146,9 +131,8 @@ class DatasetForm(DeclarationForm, DeskForm):
         self.fields["budget"].help_text = budget_help()
         if len(organisations) == 1:
             self.fields["organisation"].initial = organisations[0]
-        if dataset is None or dataset.frozen_at or not dataset.first_upload_at:
-            for name in self.place_fields:
-                del self.fields[name]
+        if dataset and dataset.first_upload_at and not dataset.frozen_at:
+            self.fields |= source_fields(NamedPlace, "place")
         if dataset and dataset.first_upload_at:
             self.fields.pop("leave_out_water", None)
         if dataset:
@@ -173,16 +157,14 @@ class DatasetForm(DeclarationForm, DeskForm):
         """
         if name == "points_budget":
             return "points_level"
+        if name.startswith("place."):
+            return name.replace("place.place", "place").replace(".", "_")
         return super().field_of(name)
 
     @property
-    def named_place(self) -> dict[str, str] | None:
-        """The named place that replaces the study area; None if all of its fields are empty."""
-        parts = {
-            name.removeprefix("place_"): self.cleaned_data.get(name, "")
-            for name in self.place_fields
-        }
-        return parts if any(parts.values()) else None
+    def named_place(self) -> dict[str, Any]:
+        """The named place that replaces the study area; {} if all of its fields are empty."""
+        return parts_of(self.cleaned_data, NamedPlace, "place")
 
     def clean(self) -> dict[str, Any]:
         """Check the declaration, the points budget and the total budget.
