@@ -102,9 +102,7 @@ class NamedPlace(PublicSource):
 
     place: Annotated[Text, public_text(200, required=True)] = Field(
         title=translatable("Name of the place"),
-        description=translatable(
-            "Public. The place for which the area is exchanged."
-        ),
+        description=translatable("Public. The place for which the area is exchanged."),
     )
 
 

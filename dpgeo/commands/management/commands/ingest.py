@@ -106,7 +106,7 @@ class Command(BaseCommand):
                 dataset=options["dataset"],
                 field="slug",
             )
-        created = None if dataset else self._create(options, user)
+        created = None if dataset else declare(options, user)
         target = dataset or created
         if target is None:
             raise CommandError("There is no dataset to upload to.")
@@ -148,30 +148,31 @@ class Command(BaseCommand):
             self.stdout.write(f"Columns taken from the file's header: {guessed}")
         return Columns(**chosen)
 
-    def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
-        """Declare the dataset, and its publisher unless one with that name exists."""
-        for name in ("title", "organisation", "area", "budget"):
-            if not options[name]:
-                raise InvalidInput("`{name}` is required with --create.", name=name, field=name)
-        budget = parse_epsilon(options["budget"], field="budget")
-        area = parse_area(options["area"])
-        usual = {"licence": "CC BY 4.0", "unit": Unit.PERSON}
-        publisher = options["organisation"]
-        organisation = (
-            Organisation.objects.filter(slug=publisher).first()
-            or Organisation.objects.filter(name=publisher).first()
-            or Organisation.objects.filter(slug=slugify(publisher)).first()
-            or organisation_create(name=publisher, administrator=user)
-        )
-        return dataset_create(
-            organisation=organisation,
-            **usual | given_options(options, Declaration),
-            study_area=area.to_geojson(),
-            budget=budget,
-            slug=options["dataset"],
-            created_by=user,
-            at_console=True,
-        )
+
+def declare(options: dict[str, Any], user: User | None) -> Dataset:
+    """Declare the dataset, and its publisher unless one with that name exists."""
+    for name in ("title", "organisation", "area", "budget"):
+        if not options[name]:
+            raise InvalidInput("`{name}` is required with --create.", name=name, field=name)
+    budget = parse_epsilon(options["budget"], field="budget")
+    area = parse_area(options["area"])
+    usual = {"licence": "CC BY 4.0", "unit": Unit.PERSON}
+    publisher = options["organisation"]
+    organisation = (
+        Organisation.objects.filter(slug=publisher).first()
+        or Organisation.objects.filter(name=publisher).first()
+        or Organisation.objects.filter(slug=slugify(publisher)).first()
+        or organisation_create(name=publisher, administrator=user)
+    )
+    return dataset_create(
+        organisation=organisation,
+        **usual | given_options(options, Declaration),
+        study_area=area.to_geojson(),
+        budget=budget,
+        slug=options["dataset"],
+        created_by=user,
+        at_console=True,
+    )
 
 
 def show_report(upload: Upload, output: OutputWrapper) -> None:
