@@ -50,7 +50,7 @@ MAX_NAME, MAX_TITLE, MAX_VALUE, MAX_UNIT = 60, 100, 100, 30
 MAX_VALUES = 1000
 """Maximum number of values of one public attribute."""
 
-MAX_ATTRIBUTES = 50
+MAX_ATTRIBUTES = 20
 
 TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
 """Column names that at least one output format for points already uses."""
