@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
@@ -10,16 +9,14 @@ from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.services import parse_accounting
 from dpgeo.core.declared import (
     Anything,
-    Decimal,
     Declared,
     Flag,
     Text,
-    Whole,
     fact,
 )
-from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.levels import Level, make_level
+from dpgeo.datasets.budget_declaration import BudgetDeclaration
 from dpgeo.datasets.dataset_budgets import ACCOUNTING, BUDGETS
 from dpgeo.datasets.declaration import Declaration
 from dpgeo.datasets.layer_declaration import NamedPlace
@@ -35,28 +32,9 @@ class PointsBudget(Declared):
     radius: Anything = fact("", schema={"type": "integer", "minimum": 1})
 
 
-class Budgets(Declared):
+class Budgets(BudgetDeclaration):
     """What may ever be spent on a dataset's people."""
 
-    budget: Decimal = fact(
-        'The most epsilon that all releases together may ever spend, such as "2".', None
-    )
-    accounting: Text = fact(
-        "The currency of the budget: pure-dp for epsilon (the default), or zcdp for rho, with "
-        "Gaussian noise, which pays where one person is in many counts. `budget` is then the "
-        "epsilon of all rho together, at `delta`. It is fixed by the first confirmation of a file.",
-        None,
-    )
-    delta: Text = fact(
-        "For zcdp: the delta at which rho is stated as an epsilon, a power of ten; 1e-9 by "
-        "default, and at most a tenth of one over `population`.",
-        None,
-    )
-    population: Whole = fact(
-        "For zcdp: how many people live where the data were collected, by public sources; never "
-        "the number of people in the data.",
-        None,
-    )
     points_budget: PointsBudget = fact(
         "The most that may ever be spent on moved points, as a level within a radius in "
         'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
@@ -110,7 +88,7 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
     return dataset_create(
         **facts,
         organisation=organisation,
-        budget=None if budget is None else _budget(budget),
+        budget=budget,
         ledger=None if shared is None else _sibling(user, organisation, shared).ledger,
         created_by=user,
     )
@@ -131,15 +109,9 @@ def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
             "Only administrators of the organisation can set budgets, at the desk.",
             field=budgets[0],
         )
-    if "budget" in changes:
-        changes["budget"] = _budget(changes["budget"])
     if "points_budget" in changes:
         changes["points_budget"] = _points_budget(changes["points_budget"])
     return dataset_update(dataset=dataset, changes=changes)
-
-
-def _budget(text: str) -> Fraction:
-    return parse_epsilon(text, field="budget")
 
 
 def _read_accounting(facts: dict[str, Any]) -> None:

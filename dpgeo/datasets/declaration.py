@@ -51,6 +51,10 @@ looking at the rows could be chosen to fit them.
 """
 
 
+STATED = ("licence", "attribution", "row_noun", "time_zone")
+"""Fields that every file of a release repeats."""
+
+
 class NewFiles(StrEnum):
     """Whether a further file replaces a dataset's data or is added to them."""
 

@@ -13,9 +13,9 @@ from django.utils.translation import gettext_lazy as _
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.budget_declaration import BudgetDeclaration
 from dpgeo.datasets.declaration import Declaration, judge, read_area
 from dpgeo.datasets.form_fields import RealField, form_fields
 from dpgeo.datasets.models import Dataset
@@ -131,11 +131,6 @@ class DeclarationForm(AreaForm):
         label=_("Published by"),
         help_text=_("The name shown on every map."),
     )
-    budget = forms.CharField(
-        required=False,
-        label=_("Total budget, epsilon (ε)"),
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-    )
     ledger = forms.ModelChoiceField(
         queryset=Ledger.objects.none(),
         required=False,
@@ -144,6 +139,7 @@ class DeclarationForm(AreaForm):
         help_text=_("Datasets about the same people must share one budget."),
     )
     names = tuple(name for name in Declaration.model_fields if name != "study_area")
+    budget_names: tuple[str, ...] = ("budget",)
 
     def __init__(
         self,
@@ -157,18 +153,11 @@ class DeclarationForm(AreaForm):
         self.dataset = dataset
         fields: dict[str, Any] = self.fields
         fields |= form_fields(Declaration, self.names)
+        fields |= form_fields(BudgetDeclaration, self.budget_names)
         fields["organisation"].queryset = organisations
         fields["ledger"].queryset = Ledger.objects.filter(
             datasets__organisation__in=organisations
         ).distinct()
-
-    def clean_budget(self) -> Any:
-        """Parse the total epsilon; None if the field is empty."""
-        text = self.cleaned_data["budget"].strip()
-        try:
-            return parse_epsilon(text, field="budget") if text else None
-        except DpgeoError as refusal:
-            raise forms.ValidationError(self.say(refusal.phrase)) from None
 
     def clean(self) -> dict[str, Any]:
         """Parse the study area, and show each error of the declaration at its field."""
@@ -179,7 +168,10 @@ class DeclarationForm(AreaForm):
         _, refusals = judge(before | self.facts())
         known = self.study_area or self.dataset
         self.add_refusals(each for each in refusals if known or each.field != "study_area")
-        return values
+        typed = {name: values.get(name) for name in self.budget_names}
+        budgets, refusals = BudgetDeclaration.attempt(typed)
+        self.add_refusals(refusals)
+        return values | ({"budget": budgets.budget} if budgets else {})
 
     def facts(self) -> dict[str, Any]:
         """Return the declared facts that were typed; of an existing dataset those that changed."""

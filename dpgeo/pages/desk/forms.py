@@ -68,37 +68,7 @@ DEFAULT_RADIUS = 200
 class DatasetForm(DeclarationForm, DeskForm):
     """The form that declares a dataset's public facts and its total privacy budget."""
 
-    accounting = forms.ChoiceField(
-        choices=(
-            (Notion.PURE_DP.value, _("Epsilon alone (pure differential privacy)")),
-            (Notion.ZCDP.value, _("Rho (zCDP, Gaussian noise)")),
-        ),
-        required=False,
-        label=_("Currency of the budget"),
-        help_text=_(
-            "Rho pays where one person is in many counts: from about 17 places a person in one "
-            "map, or in many maps of the same people, since rhos add up to a smaller epsilon than "
-            "epsilons do. With few places a person and few maps, epsilon alone blurs less. It "
-            "cannot be changed once the first file is confirmed."
-        ),
-    )
-    delta = forms.CharField(
-        required=False,
-        label=_("Delta (δ), for rho"),
-        help_text=_(
-            "The budget above is then the epsilon of all rho together, at this delta: 1e-9 if it "
-            "is empty. A smaller delta promises more and blurs more."
-        ),
-    )
-    population = forms.CharField(
-        required=False,
-        label=_("Population, for rho"),
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        help_text=_(
-            "How many people live where the data were collected, by public sources, not by the "
-            "data. Delta is at most a tenth of one over it."
-        ),
-    )
+    budget_names = ("budget", *CURRENCY)
     points_level = forms.CharField(
         required=False,
         label=_("Budget for points, a level"),
@@ -176,7 +146,7 @@ class DatasetForm(DeclarationForm, DeskForm):
             self._read_points(values)
         if "budget" in self.fields and not self.errors.get("budget"):
             self._read_budget(values)
-        if "accounting" in self.fields:
+        if "accounting" in self.fields and not {*CURRENCY} & self.errors.keys():
             self._read_accounting(values)
         return values
 
