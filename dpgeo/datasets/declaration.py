@@ -14,7 +14,13 @@ from typing import Annotated, Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from pydantic import BeforeValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 
 from dpgeo.blanks import trim
 from dpgeo.core.declared import (
@@ -182,7 +188,7 @@ class Declaration(Declared):
         title=translatable("Attribution"),
         description=translatable("The words others should use to name you."),
     )
-    contact: Annotated[Text, BeforeValidator(_read_contact), public_text(254)] = Field(
+    contact: Annotated[Text, public_text(254), AfterValidator(_read_contact)] = Field(
         default="",
         title=translatable("Questions go to"),
         description=translatable(
@@ -239,8 +245,8 @@ class Declaration(Declared):
     )
     row_noun: Annotated[
         Text,
-        BeforeValidator(_read_row_noun),
         public_text(20),
+        AfterValidator(_read_row_noun),
         Labels(
             {"": translatable("no word of its own")}
             | {name: noun.one for name, noun in NOUNS.items()}
@@ -274,7 +280,7 @@ class Declaration(Declared):
             "A Polygon or MultiPolygon, longitude first, chosen from a map and not from the data."
         ),
     )
-    time_zone: Annotated[Text, BeforeValidator(_read_time_zone), Suggestions("time-zones")] = Field(
+    time_zone: Annotated[Text, AfterValidator(_read_time_zone), Suggestions("time-zones")] = Field(
         default="UTC",
         title=translatable("Time zone"),
         description=translatable(

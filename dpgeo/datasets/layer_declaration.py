@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_slug
 from django.utils import timezone
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
 
 from dpgeo.blanks import trim
 from dpgeo.core.declared import Day, Declared, Labels, Text
@@ -78,7 +78,7 @@ class PublicSource(Declared):
         title=translatable("Public source"),
         description=translatable("What it is called, such as Census grid of 2021."),
     )
-    url: Annotated[Text, BeforeValidator(_read_url), public_text(500)] = Field(
+    url: Annotated[Text, public_text(500), AfterValidator(_read_url)] = Field(
         title=translatable("Address of the source"),
         description=translatable("Where anybody finds it, such as https://example.org/census."),
     )
@@ -109,11 +109,11 @@ class NamedPlace(PublicSource):
 class LayerDeclaration(Declared):
     """The declaration of a layer."""
 
-    name: Annotated[Text, BeforeValidator(_read_name), public_text(60, required=True)] = Field(
+    name: Annotated[Text, public_text(60, required=True), AfterValidator(_read_name)] = Field(
         title=translatable("Short name"),
         description=translatable("Its name in requests, such as wards: letters, digits, - and _."),
     )
-    kind: Annotated[Text, BeforeValidator(_read_kind), Labels(KINDS)] = Field(
+    kind: Annotated[Text, AfterValidator(_read_kind), Labels(KINDS)] = Field(
         default=LayerKind.ZONES.value,
         title=translatable("Kind"),
         json_schema_extra={"enum": sorted(KINDS)},
