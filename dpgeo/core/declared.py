@@ -45,13 +45,20 @@ STRICT = {"strict": True}
 """Context of a validation of JSON, where a number is no text."""
 
 
-def fact(description: str, default: Any = ..., *, schema: Mapping[str, Any] | None = None) -> Any:
-    """Declare a field of a request body, which needs no label.
+def fact(
+    description: str,
+    default: Any = ...,
+    *,
+    title: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Any:
+    """Declare a field; one of a request body alone needs no label.
 
     With the default None, null is refused unless the field's type allows it. `schema` has members
     of its JSON Schema that a service checks, such as limits.
     """
-    return Field(default, description=description, json_schema_extra=dict(schema or {}))
+    extra = dict(schema or {})
+    return Field(default, title=title, description=description, json_schema_extra=extra)
 
 
 def _is_strict(info: ValidationInfo) -> bool:

@@ -161,7 +161,7 @@ class DeclarationForm(AreaForm):
 
     def clean(self) -> dict[str, Any]:
         """Parse the study area, and show each error of the declaration at its field."""
-        values = super().clean() or {}
+        values: dict[str, Any] = super().clean() or {}
         if "west" in self.fields:
             self.read_area(values)
         before = self.dataset.declaration.facts() if self.dataset else {}
@@ -171,12 +171,14 @@ class DeclarationForm(AreaForm):
         typed = {name: values.get(name) for name in self.budget_names}
         budgets, refusals = BudgetDeclaration.attempt(typed)
         self.add_refusals(refusals)
-        return values | ({"budget": budgets.budget} if budgets else {})
+        if budgets:
+            values["budget"] = budgets.budget
+        return values
 
     def facts(self) -> dict[str, Any]:
         """Return the declared facts that were typed; of an existing dataset those that changed."""
         changed = self.changed_data if self.dataset else self.fields
-        facts = {
+        facts: dict[str, Any] = {
             name: self.cleaned_data[name]
             for name in self.names
             if name in changed and name in self.cleaned_data
@@ -186,7 +188,7 @@ class DeclarationForm(AreaForm):
 
 def declaration_initial(dataset: Dataset) -> dict[str, Any]:
     """Return the initial values of the form for an existing dataset."""
-    initial = dataset.declaration.facts()
+    initial: dict[str, Any] = dataset.declaration.facts()
     if dataset.area.is_box:
         return initial | dict(zip(SIDES, dataset.area.bounds, strict=True))
     return initial | {"outline": json.dumps(dataset.study_area)}

@@ -53,7 +53,7 @@ class ListField(forms.CharField):
 
     def to_python(self, value: Any) -> Any:
         """Return the items in a text."""
-        items = super().to_python(value).split(self.typed.separator)
+        items = (super().to_python(value) or "").split(self.typed.separator)
         return [item.strip() for item in items if item.strip()]
 
     def has_changed(self, initial: Any, data: Any) -> bool:
@@ -81,7 +81,7 @@ def _plain_field(field: FieldInfo, facts: dict[str, Any]) -> forms.Field:
         boxes = forms.CheckboxSelectMultiple
         return forms.MultipleChoiceField(choices=choices, widget=boxes, **facts)
     if issubclass(kind, StrEnum):
-        values = [(value.value, label) for value, label in choices]
+        values = [(str(value), label) for value, label in choices]
         return forms.ChoiceField(choices=values, widget=forms.RadioSelect, **facts)
     if choices:
         return forms.ChoiceField(choices=choices, **facts)

@@ -21,7 +21,7 @@ from django.utils import timezone
 from pydantic import AfterValidator, Field
 
 from dpgeo.blanks import trim
-from dpgeo.core.declared import Day, Declared, Labels, Text
+from dpgeo.core.declared import Day, Declared, Labels, Text, fact
 from dpgeo.core.domain import LayerKind
 from dpgeo.datasets.texts import public_text
 from dpgeo.phrases import InvalidValue, listed, translatable
@@ -116,7 +116,7 @@ class LayerDeclaration(Declared):
     kind: Annotated[Text, AfterValidator(_read_kind), Labels(KINDS)] = Field(
         default=LayerKind.ZONES.value,
         title=translatable("Kind"),
-        json_schema_extra={"enum": sorted(KINDS)},
+        json_schema_extra={"enum": [*map(str, sorted(KINDS))]},
     )
     title: Annotated[Text, public_text(200)] = Field(
         default="",
@@ -136,12 +136,10 @@ class LayerDeclaration(Declared):
             "EPSG:3035."
         ),
     )
-    public_source: PublicSource = Field(
-        default=None,
-        description=translatable(
-            "The public source of the layer, which statements repeat. Once a file about the "
-            "same people has been uploaded, a layer needs this or release."
-        ),
+    public_source: PublicSource = fact(
+        "The public source of the layer, which statements repeat. Once a file about the "
+        "same people has been uploaded, a layer needs this or release.",
+        None,
     )
     release: Annotated[Text, public_text(32)] = Field(
         default="",

@@ -120,7 +120,7 @@ class ColumnsForm(DeskForm):
         unit: str,
         frozen: bool,
         unit_frozen: bool,
-        initial: Mapping[str, str] | None = None,
+        initial: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         self.fields |= form_fields(Declaration, ("unit", "measures", "categories"))

@@ -95,7 +95,7 @@ class DatasetForm(DeclarationForm, DeskForm):
     ) -> None:
         super().__init__(data, organisations=organisations, dataset=dataset)
         if dataset:
-            self.initial |= budget_initial(dataset)
+            self.initial.update(budget_initial(dataset))
         self.points_budget: Level | None = None
         self.currency: Accounting | None = None
         self.fields["budget"].help_text = budget_help()
