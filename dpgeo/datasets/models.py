@@ -398,14 +398,6 @@ class Suppression(models.Model):
         return f"A person erased from {self.dataset}"
 
 
-class LayerKindChoice(models.TextChoices):
-    """Kinds of public layers, with the values of `core.domain.LayerKind`."""
-
-    ZONES = LayerKind.ZONES.value, "Zones: polygons to count in"
-    PLACES = LayerKind.PLACES.value, "Places"
-    DENSITY = LayerKind.DENSITY.value, "Density"
-
-
 class PublicLayer(models.Model):
     """Immutable public geometry in addition to the study area, such as wards.
 
@@ -417,7 +409,7 @@ class PublicLayer(models.Model):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
     name = models.SlugField(max_length=60)
-    kind = models.CharField(max_length=10, choices=LayerKindChoice.choices)
+    kind = models.CharField(max_length=10)
     title = models.CharField(max_length=200)
     stored_name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
@@ -437,7 +429,7 @@ class PublicLayer(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["dataset", "name"], name="layer_name_once_per_dataset"),
             models.CheckConstraint(
-                condition=models.Q(kind__in=LayerKindChoice.values), name="layer_kind_is_known"
+                condition=models.Q(kind__in=[*map(str, LayerKind)]), name="layer_kind_is_known"
             ),
         ]
 

@@ -311,17 +311,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.SlugField(max_length=60)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("zones", "Zones: polygons to count in"),
-                            ("places", "Places"),
-                            ("density", "Density"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
+                ("kind", models.CharField(max_length=10)),
                 ("title", models.CharField(max_length=200)),
                 ("stored_name", models.CharField(max_length=255)),
                 ("sha256", models.CharField(max_length=64)),
