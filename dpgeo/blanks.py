@@ -4,7 +4,7 @@ A name is the identifier of a person, the key of a place, the value of a categor
 owner types. Programs surround it with more than spaces: spreadsheets and web pages with no-break
 spaces, address books with the marks of text direction, editors with byte order marks. One person
 must not become two by such a character, so every name is trimmed here, or by the same set of
-characters in Arrow (`ingest.text`) and in PostgreSQL (`datasets.postgresql.columns`).
+characters in Arrow (`ingest.text`).
 """
 
 from __future__ import annotations

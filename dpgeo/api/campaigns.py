@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
-from pydantic import BeforeValidator
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,134 +23,27 @@ from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.throttling import count_tasks
-from dpgeo.core.declared import Declared, Flag, Items, Members, Real, Text, fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import MOST_TASKS, compute_plans, parse_plan_request
+from dpgeo.crowdsourcing.planning import compute_plan
+from dpgeo.crowdsourcing.requests import NewCampaign, PlanRequest
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
-from dpgeo.phrases import InvalidValue
 
 CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 
 BY_NAME = Order(("name", "pk"), descending=False)
 
-GEOCAST_WEIGHT = 200
-"""Number of tasks that can be planned in the time in which one task's notified regions are
-computed. A task with regions counts as this many more tasks towards the limit on planned tasks.
-"""
-
-ALLOCATIONS = ["uniform", "optimised", "optimal"]
-
-
-def _read_names(value: object) -> object:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise InvalidValue("Must be a list of texts, in quotation marks.")
-    return value
-
-
-Names = Annotated[list[str], BeforeValidator(_read_names)]
-
-
-class OnAMap(Declared):
-    """A request body with tasks and the release on whose map they are planned."""
-
-    release: Text = fact("The id of a published release.")
-    tasks: Items = fact(
-        f"At most {MOST_TASKS:,} objects with longitude, latitude and, optionally, a name and a "
-        "fixed reward.",
-        schema={"type": "array", "maxItems": MOST_TASKS, "items": {"type": "object"}},
-    )
-
-
-class Conditions(Declared):
-    """Request fields for all tasks: when workers accept a task, and the target probability."""
-
-    target: Real = fact(
-        "The probability with which each task is to be done, above 0 and up to 1.",
-        0.9,
-        schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    )
-    willingness: Real = fact(
-        "c of the acceptance model tanh(c w/d): at this many metres for each unit of reward, 76 % "
-        "of workers accept.",
-        50.0,
-        schema={"type": "number", "exclusiveMinimum": 0},
-    )
-    least_reward: Real = fact(
-        "w0: below this reward nobody accepts.", 1.0, schema={"type": "number", "minimum": 0}
-    )
-    travel_metres: Real = fact(
-        "MTD: nobody farther away accepts.",
-        3000.0,
-        schema={"type": "number", "minimum": 0, "maximum": 200_000},
-    )
-    worker_share: Real = fact(
-        "The share of the people on the map who are workers, above 0 and up to 1.",
-        1.0,
-        schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-    )
-    model: Text = fact(
-        "field: workers are a Poisson process with the released density. circle: the density at "
-        "the task holds in the whole circle, as in the paper.",
-        "field",
-        schema={"type": "string", "enum": ["field", "circle"]},
-    )
-    density: Text = fact(
-        "Between the centres of cells: bilinear, or contours: the value of a line on it and the "
-        "mean of two lines between them.",
-        "bilinear",
-        schema={"type": "string", "enum": ["bilinear", "contours"]},
-    )
-
-
-class Settings(Conditions):
-    """Settings of a plan."""
-
-    total_reward: Real = fact(
-        "The total reward, divided among the tasks without a fixed reward.",
-        schema={"type": "number", "minimum": 0},
-    )
-
-
-class Planned(OnAMap, Settings):
-    """A request for a plan."""
-
-    allocations: Names = fact(
-        "How the reward is allocated: uniform, optimised (more where people are few, as in the "
-        "paper) or optimal (fewest people to notify).",
-        ["uniform", "optimised"],
-        schema={"type": "array", "items": {"type": "string", "enum": ALLOCATIONS}},
-    )
-    geocast: Flag = fact(
-        "Whether to compute task regions too, by the first allocation; for at most 100 tasks.",
-        False,
-    )
-
-
-class Named(Declared):
-    """A request body with the name of a campaign."""
-
-    name: Text = fact("The campaign's name.")
-
-
-class NewCampaign(Named, OnAMap):
-    """A campaign to be stored: tasks that are planned together on one release."""
-
-    settings: Members = fact("The settings of /api/v1/plan.")
-    shared: Flag = fact("Whether anybody who knows its address may read it.", False)
-    organisation: Text = fact("The slug of its organisation; required for members of several.", "")
-
 
 class PlanView(DocumentView):
-    """Plans that are computed without storing anything."""
+    """A plan that is computed without storing anything."""
 
     @operation(
         "plan",
         "Plan tasks",
         PlanSerializer,
         tag="campaigns",
-        body=Planned,
+        body=PlanRequest,
         errors=[409, 503],
     )
     @heavy
@@ -161,19 +53,10 @@ class PlanView(DocumentView):
         Nothing is stored, no private data are read and no budget is spent. If one task cannot be
         planned, the response says why, and the other tasks are still planned.
         """
-        sent = read_body(request, Planned)
-        release = release_to_plan_on(sent.release)
-        read = parse_plan_request(
-            tasks=sent.tasks,
-            settings=dict(sent.part(Settings)),
-            allocations=sent.allocations,
-            geocast=sent.geocast,
-        )
-        weight = len(read.allocations) + GEOCAST_WEIGHT * read.geocast
-        count_tasks(request, len(read.names) * weight)
-        plans = compute_plans(release, read)
-        document = self.write(PlanSerializer, plans, geocast=read.geocast)
-        return self.answer(document, personal=True)
+        plan = read_body(request, PlanRequest)
+        release = release_to_plan_on(plan.release)
+        count_tasks(request, len(plan.tasks))
+        return self.answer(self.write(PlanSerializer, compute_plan(release, plan)), personal=True)
 
 
 class CampaignsView(DocumentView):
@@ -218,10 +101,7 @@ class CampaignsView(DocumentView):
         campaign = campaign_create(
             organisation=_organisation(self.actor, sent.organisation),
             release=release_to_plan_on(sent.release),
-            name=sent.name,
-            tasks=sent.tasks,
-            settings=dict(Settings.read(sent.settings, strict=True)),
-            shared=sent.shared,
+            request=sent,
             created_by=self.actor,
         )
         answer = self.answer(self.write(CampaignSerializer, campaign), personal=True)
@@ -277,17 +157,11 @@ def _organisation(user: User, slug: str) -> Organisation:
 
 
 def _campaign(request: Request, campaign_id: str) -> Campaign:
+    user: Visitor = request.user
+    key = user.acting_key if isinstance(user, User) else None
+    if key and Scope.CAMPAIGNS_WRITE not in key.scopes:
+        user = AnonymousUser()  # A key without the scope sees what everybody sees.
     try:
-        return campaign_visible(_reader(request), campaign_id)
+        return campaign_visible(user, campaign_id)
     except Campaign.DoesNotExist:
         raise Http404 from None
-
-
-def _reader(request: Request) -> Visitor:
-    """Return the user whose rights decide which campaigns are visible.
-
-    That is an anonymous user if the request has a key without the scope for campaigns.
-    """
-    user = request.user
-    key = user.acting_key if isinstance(user, User) else None
-    return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

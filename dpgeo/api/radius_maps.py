@@ -9,12 +9,10 @@ import shapely
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
-from rest_framework.fields import SkipField
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView, caching
-from dpgeo.api.campaigns import Conditions
 from dpgeo.api.documents import Document
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
@@ -22,69 +20,31 @@ from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import ObjectField
 from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
-from dpgeo.core.declared import Flag, Real, Text, Whole, fact
-from dpgeo.core.errors import InvalidInput
-from dpgeo.crowdsourcing.radius_maps import (
-    LatticeValues,
-    RadiusFeature,
-    features_of,
-    lattice_values,
-    parse_radius_request,
-    radius_facts,
-    radius_map_of,
-)
+from dpgeo.crowdsourcing.planning import rounded
+from dpgeo.crowdsourcing.radius_maps import radius_map_and_facts
+from dpgeo.crowdsourcing.requests import Format, RadiusMapRequest
 from dpgeo.crowdsourcing.selectors import release_to_plan_on
 from dpgeo.postprocess.tasks.plan import REASONS, Reason
-from dpgeo.postprocess.tasks.radius_map import FEWEST_POINTS, MOST_POINTS, RadiusMap
-
-GEOJSON, GEOPACKAGE = "geojson", "gpkg"
+from dpgeo.postprocess.tasks.radius_map import RadiusMap
 
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
-
-
-class RadiusMapBody(Conditions):
-    """A request for a radius map."""
-
-    release: Text = fact("The id of a published release.")
-    reward: Real = fact("The reward of each task.", schema={"type": "number", "minimum": 0})
-    lattice: Whole = fact(
-        "Radii are computed at this many points along the longer side of the study area; they "
-        "count as tasks.",
-        MOST_POINTS,
-        schema={"type": "integer", "minimum": FEWEST_POINTS, "maximum": MOST_POINTS},
-    )
-    values: Flag = fact("Whether to include the values at the points.", False)
-    format: Text = fact(
-        "geojson, or gpkg for a GeoPackage with the tables radius_bands, radius_lines and "
-        "radius_out_of_reach.",
-        GEOJSON,
-        schema={"type": "string", "enum": [GEOJSON, GEOPACKAGE]},
-    )
 
 
 class RadiusPropertiesSerializer(Document):
     """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
-    feature = serializers.ChoiceField(["band", "line", "out_of_reach"], source="kind")
-    from_metres = serializers.FloatField(source="limits.from_metres", required=False)
-    to_metres = serializers.FloatField(source="limits.to_metres", required=False)
-    metres = serializers.FloatField(source="limits.metres", required=False)
+    feature = serializers.ChoiceField(["band", "line", "out_of_reach"])
+    from_metres = serializers.FloatField(required=False)
+    to_metres = serializers.FloatField(required=False)
+    metres = serializers.FloatField(required=False)
 
 
 class RadiusFeatureSerializer(Document):
     """A GeoJSON feature of a radius map."""
 
     type = serializers.CharField()
-    properties = RadiusPropertiesSerializer(source="*")
+    properties = RadiusPropertiesSerializer()
     geometry = ObjectField()
-
-    def get_type(self, feature: RadiusFeature) -> str:
-        """Return the type of all GeoJSON features."""
-        return "Feature"
-
-    def get_geometry(self, feature: RadiusFeature) -> Any:
-        """Return the shape as GeoJSON, in degrees."""
-        return json.loads(shapely.to_geojson(feature.shape))
 
 
 class ReasonSerializer(Document):
@@ -92,14 +52,6 @@ class ReasonSerializer(Document):
 
     reason = serializers.CharField()
     explanation = serializers.CharField()
-
-    def get_reason(self, reason: Reason) -> str:
-        """Return the reason's code."""
-        return str(reason)
-
-    def get_explanation(self, reason: Reason) -> str:
-        """Return a sentence that says why a point has no radius, and what would help."""
-        return REASONS[reason]
 
 
 @extend_schema_field({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
@@ -133,34 +85,35 @@ class RadiusMapSerializer(Document):
     features = RadiusFeatureSerializer(many=True, help_text="In drawing order.")
     points = LatticeSerializer(required=False, help_text="If requested.")
 
-    def get_type(self, drawn: RadiusMap) -> str:
-        """Return the type of all GeoJSON feature collections."""
-        return "FeatureCollection"
 
-    def get_release(self, drawn: RadiusMap) -> str:
-        """Return the id of the release that the map was computed from."""
-        return str(self.context["facts"]["release"])
+def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
+    """Return the area without a radius, the bands and the lines as features, in drawing order."""
+    rest = [] if drawn.out_of_reach.is_empty else [_feature("out_of_reach", drawn.out_of_reach)]
+    bands = [
+        _feature("band", each.shape, from_metres=each.from_metres, to_metres=each.to_metres)
+        for each in drawn.bands
+    ]
+    lines = [_feature("line", each.shape, metres=each.metres) for each in drawn.lines]
+    return [*rest, *bands, *lines]
 
-    def get_reward(self, drawn: RadiusMap) -> float:
-        """Return the reward of each task."""
-        return float(self.context["facts"]["reward"])
 
-    def get_settings(self, drawn: RadiusMap) -> Any:
-        """Return the rounded settings."""
-        return self.context["facts"]["settings"]
+def _feature(kind: str, shape: Any, **limits: float) -> dict[str, Any]:
+    geometry = json.loads(shapely.to_geojson(shape))
+    return {"type": "Feature", "properties": {"feature": kind, **limits}, "geometry": geometry}
 
-    def get_features(self, drawn: RadiusMap) -> list[RadiusFeature]:
-        """Return the features in drawing order."""
-        return features_of(drawn)
 
-    def get_points(self, drawn: RadiusMap) -> LatticeValues:
-        """Return the radius, or the reason for none, at each point of the map's lattice.
-
-        Raises SkipField unless the request asks for these values.
-        """
-        if not self.context["values"]:
-            raise SkipField
-        return lattice_values(drawn)
+def _points(drawn: RadiusMap) -> dict[str, Any]:
+    """Return the rounded radius, or the reason for none, at each point of a map's lattice."""
+    reasons = [reason for reason in Reason if reason and (drawn.reasons == reason).any()]
+    numbers = {reason: number for number, reason in enumerate(reasons)}
+    return {
+        "longitude": rounded(drawn.lattice.longitude, 7),
+        "latitude": rounded(drawn.lattice.latitude, 7),
+        "radius_metres": [rounded(row, 1) for row in drawn.radius],
+        "notified": [rounded(row, 2) for row in drawn.notified],
+        "reason": [[numbers.get(reason) for reason in row] for row in drawn.reasons],
+        "reasons": [{"reason": str(reason), "explanation": REASONS[reason]} for reason in reasons],
+    }
 
 
 class RadiusMapView(DocumentView):
@@ -171,7 +124,7 @@ class RadiusMapView(DocumentView):
         "Map the notification radius",
         RadiusMapSerializer,
         tag="campaigns",
-        body=RadiusMapBody,
+        body=RadiusMapRequest,
         responses={(200, MEDIA_TYPE): OpenApiResponse({"type": "string", "format": "binary"})},
         errors=[409, 503],
     )
@@ -184,25 +137,16 @@ class RadiusMapView(DocumentView):
         reach, because there the target cannot be met within the travel limit at this reward.
         Nothing is stored, no private data are read and no budget is spent.
         """
-        sent = read_body(request, RadiusMapBody)
-        if sent.format not in {GEOJSON, GEOPACKAGE}:
-            choices = ", ".join([GEOJSON, GEOPACKAGE])
-            raise InvalidInput(
-                "Is not a choice; choose from {choices}.", choices=choices, field="format"
-            )
+        sent = read_body(request, RadiusMapRequest)
         release = release_to_plan_on(sent.release)
-        parsed = parse_radius_request(
-            reward=sent.reward,
-            settings=dict(sent.part(Conditions)),
-            lattice=sent.lattice,
-        )
-        count_tasks(request, parsed.points**2)
-        drawn = radius_map_of(release, parsed)
-        facts = radius_facts(release, parsed)
-        if sent.format == GEOPACKAGE:
+        count_tasks(request, sent.lattice**2)
+        drawn, facts = radius_map_and_facts(release, sent)
+        if sent.format is Format.GEOPACKAGE:
             return _file(radius_geopackage(drawn, facts))
-        document = self.write(RadiusMapSerializer, drawn, facts=facts, values=sent.values)
-        return self.answer(document, personal=True)
+        document = {"type": "FeatureCollection", **facts, "features": _features(drawn)}
+        if sent.values:
+            document["points"] = _points(drawn)
+        return self.answer(self.write(RadiusMapSerializer, document), personal=True)
 
 
 def _file(content: bytes) -> HttpResponse:

@@ -19,6 +19,9 @@ DATABASES = ("postgresql://", "postgres://")
 SPARK = "spark:"
 """Beginning of the path of a folder whose rows Spark counts (`datasets.spark_folders`)."""
 
+NO_COPY = "nocopy:"
+"""Beginning of an address whose rows are read anew for every map, and never kept."""
+
 
 def locations() -> Sequence[Location]:
     """Return all folders and databases in DPGEO_SOURCES. Raises ValueError if it is invalid."""
@@ -57,8 +60,9 @@ def _parse(entry: str, number: int) -> Location:
     root = root.strip().rstrip("/")
     if not (equals and slash and organisation and name and root):
         raise ValueError(f"DPGEO_SOURCES: entry {number} is not like organisation/name=/folder.")
+    is_copied, root = not root.startswith(NO_COPY), root.removeprefix(NO_COPY)
     if root.startswith(DATABASES):
-        return TableLocation(organisation, name, root)
+        return TableLocation(organisation, name, root, is_copied)
     is_spark, root = root.startswith(SPARK), root.removeprefix(SPARK)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
         raise ValueError(f"DPGEO_SOURCES: the path of entry {number} is not absolute.")
@@ -66,4 +70,6 @@ def _parse(entry: str, number: int) -> Location:
         raise ValueError(
             f"DPGEO_SOURCES: entry {number}: Spark reads folders of this machine alone."
         )
-    return (SparkLocation if is_spark else Location)(organisation, name, root)
+    if is_spark:
+        return SparkLocation(organisation, name, root, is_copied=False)
+    return Location(organisation, name, root, is_copied)

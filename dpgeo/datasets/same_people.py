@@ -215,7 +215,7 @@ class Comparison:
         if self._before is None:
             yield (self._canonical,)
         else:
-            with people_paths(self._before) as earlier:
+            with people_paths(self._before, self._lease) as earlier:
                 yield (*earlier, self._canonical)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
@@ -244,7 +244,7 @@ class Comparison:
         both = (self._dataset, other.dataset)
         if not all(each.unit == Unit.PERSON for each in both):
             return False
-        with people_paths(other) as paths:
+        with people_paths(other, self._lease) as paths:
             return share_many(self._people(), people_of(paths, hashing_key(other.dataset)))
 
     def _people(self) -> People:

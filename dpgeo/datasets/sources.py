@@ -8,7 +8,7 @@ that lead out of a local folder are not followed. Buckets are those of the site'
 
 A file is recorded with its size, its time of change or the store's entity tag, and a checksum of
 its footer, which describes every row group: position, size, number of rows and the least and
-largest values. All three are compared whenever the file is read, before and after.
+largest values. All three are compared whenever the recorded file is read again, before and after.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from django.conf import settings
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.storage import unchanged, work_folder
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.schema import Schema
 
 OBJECT_STORE = "s3://"
 
@@ -48,8 +51,10 @@ class SourceFile:
 
     `path` is relative to the folder, with forward slashes. `stamp` is the time of change in
     nanoseconds, or the entity tag. `footer` is the SHA-256 of the Parquet footer, or "" if it was
-    not read yet. `rows` is the private number of accepted rows, and `first` and `last` are the
-    least and largest of their times, in seconds, or None if they have none.
+    not read yet. A table is recorded as one file (`postgresql.location`).
+
+    If Spark counts the rows, `rows` is the private number of accepted ones, and `first` and `last`
+    are the least and largest of their times, in seconds, or None if they have none.
     """
 
     path: str
@@ -75,11 +80,15 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder that DPGEO_SOURCES names for an organisation."""
+    """A folder that DPGEO_SOURCES names for an organisation.
+
+    If `is_copied` is false, no canonical file of its rows is kept.
+    """
 
     organisation: str
     name: str
     root: str = field(repr=False)
+    is_copied: bool = True
 
     def called(self, folder: str) -> str:
         """Return the name under which pages show the registered folder."""
@@ -131,6 +140,26 @@ class Location:
             self._check(path, file)
             _check_footer(path, file)
             yield path
+
+    @contextmanager
+    def reading(
+        self, folder: str, file: SourceFile, schema: Schema, tally: Tally
+    ) -> Iterator[tuple[SourceFile, Iterator[Batch]]]:
+        """Yield what identifies a file's rows, and its rows, which are counted in `tally`.
+
+        Raises Conflict if it is not the recorded file, or cannot be read.
+        """
+        from dpgeo.ingest.source_rows import hive_columns, source_batches
+
+        with self.opened(folder, file) as path:
+            try:
+                named, crs = hive_columns(file.path), schema.columns.crs
+                yield (
+                    with_footer(file, path),
+                    source_batches(path, named, schema.wanted, tally, crs),
+                )
+            except InvalidInput as error:
+                raise unreadable(file, error) from None
 
     def _local_files(self, base: str) -> Iterator[SourceFile]:
         top = self._inside(base, "")
@@ -251,6 +280,15 @@ def changed(file: SourceFile) -> Conflict:
         "The file {file!r} of the registered folder was changed or removed after it was recorded. "
         "Bring it back as it was, or register the folder again.",
         file=file.path,
+    )
+
+
+def unreadable(file: SourceFile, error: InvalidInput) -> Conflict:
+    """Return the error for a file whose rows cannot be read as declared."""
+    return Conflict(
+        "The file {file!r} of the registered folder cannot be read. {reason}",
+        file=file.path,
+        reason=error.phrase,
     )
 
 

@@ -47,7 +47,7 @@ from dpgeo.engine.duckdb_view import (
 )
 from dpgeo.engine.zoned import ZonedRows, zoned_batches, zoned_schema
 from dpgeo.privacy.bounding import Listed, Regions, ValuedRegions
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.spatial.near_places import NearPlaces
@@ -192,12 +192,9 @@ class InPlaceView(DuckDBView):
         """Return private counts of the features of trips, from a temporary copy of the rows."""
         return self._copied().trip_features(paths)
 
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
-        """Return reports of a shard's privacy units, from a temporary copy of the rows."""
-        view = self._copied(reports=True)
-        return view.positions(time_step=time_step, attributes=attributes, shard=shard)
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
+        """Return reports of privacy units, from a temporary copy of the rows."""
+        return self._copied(reports=True).positions(time_step=time_step, attributes=attributes)
 
     def _copied(self, *, reports: bool = False) -> DuckDBView:
         """Return a view of a temporary copy of the rows, which the first call writes.

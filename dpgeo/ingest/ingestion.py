@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -99,12 +99,32 @@ def ingest_parts(
     erased: Collection[bytes] = (),
 ) -> Report:
     """Ingest unpacked files in this process; the other arguments are those of `ingest`."""
-    from dpgeo.ingest.canonical import canonical_file, declared_schema
-
     tally = Tally()
     declared = schema.columns.file_format
     reader = reader_of(parts, form_of(declared).format if declared else None)
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
+    return ingest_batches(
+        ((schema, batch) for batch in batches), schema, tally, key, target, progress, erased
+    )
+
+
+def ingest_batches(
+    batches: Iterable[tuple[Schema, Batch]],
+    schema: Schema,
+    tally: Tally,
+    key: bytes,
+    target: Path,
+    progress: Callable[[int, int], None],
+    erased: Collection[bytes] = (),
+) -> Report:
+    """Ingest batches, whatever they were read from; the other arguments are those of `ingest`.
+
+    Each batch comes with the declaration by which its rows are read. These may differ in the names
+    of columns, but not in what a row has; `schema` is one of them. Whoever reads the rows counts
+    them in `tally`, in this thread.
+    """
+    from dpgeo.ingest.canonical import canonical_file, declared_schema
+
     known: Known = {}
     done = total = 0
     due = time.monotonic()
@@ -116,7 +136,7 @@ def ingest_parts(
             due = time.monotonic() + SECONDS_BETWEEN_REPORTS
 
     with canonical_file(target, declared_schema(schema)) as writer:
-        tasks = (partial(_rows_of, batch, schema, key, erased, known) for batch in batches)
+        tasks = (partial(_rows_of, batch, each, key, erased, known) for each, batch in batches)
         for rows, counted, done, total in in_order(tasks):
             tally.add(counted)
             writer.write(rows)

@@ -1,4 +1,4 @@
-"""Canonical rows of Parquet files that are read in place, without being uploaded.
+"""Rows of Parquet files in registered folders, which are not uploaded.
 
 Every row is read by the functions that read an uploaded Parquet file, so the privacy argument of
 `ingest.canonical` holds: a row's canonical row depends on that row, the declared schema, the key
@@ -9,7 +9,7 @@ Whether a row is left out, because only some persons or times are wanted, depend
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -50,7 +50,6 @@ def source_rows(
     tally: Tally,
     *,
     erased: Collection[bytes] = (),
-    known: Known | None = None,
     people: tuple[int, int] | None = None,
     between: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -64,20 +63,29 @@ def source_rows(
     all that are refused, except refused rows of persons outside `people`. Raises InvalidInput for
     an unreadable file, a missing column or one of an unsuitable type.
     """
-    whole = _batches(path, named, schema.wanted, tally, schema.columns.crs)
-    yield from rows_of_batches(
-        whole, schema, key, tally, erased=erased, known=known, people=people, between=between
-    )
+    known: Known = {}
+    for whole in source_batches(path, named, schema.wanted, tally, schema.columns.crs):
+        batch = whole
+        if people is not None and schema.unit is Unit.PERSON:
+            batch = _of_people(batch, people)
+        rows = canonical_rows(batch, schema, key, tally, erased, known)
+        if between is not None:
+            inside = pc.and_(
+                pc.greater_equal(rows["time"], between[0]), pc.less(rows["time"], between[1])
+            )
+            rows = rows.filter(inside)
+        if rows.num_rows:
+            yield rows
 
 
 def names_in(path: Path, named: Mapping[str, str | None], schema: Schema) -> Iterator[Any]:
     """Yield the identifiers of persons in a file, as texts (`persons.person_names`)."""
     wanted: Wanted = {Role.PERSON: schema.columns.person}
-    for batch in _batches(path, named, wanted, Tally(), schema.columns.crs):
+    for batch in source_batches(path, named, wanted, Tally(), schema.columns.crs):
         yield person_names(batch.fields[Role.PERSON])
 
 
-def _batches(
+def source_batches(
     path: Path, named: Mapping[str, str | None], wanted: Wanted, tally: Tally, crs: str
 ) -> Iterator[Batch]:
     """Yield the wanted columns of a file.
@@ -93,36 +101,6 @@ def _batches(
         path, {role: name for role, name in wanted.items() if role not in stated}, tally, crs=crs
     )
     return (_with_stated(batch, stated) for batch in read)
-
-
-def rows_of_batches(
-    batches: Iterable[Batch],
-    schema: Schema,
-    key: bytes,
-    tally: Tally,
-    *,
-    erased: Collection[bytes] = (),
-    known: Known | None = None,
-    people: tuple[int, int] | None = None,
-    between: tuple[int, int] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the canonical rows of batches, read from a file or from a table of a database.
-
-    `people` and `between` limit the rows as in `source_rows`.
-    """
-    known = {} if known is None else known
-    for whole in batches:
-        batch = whole
-        if people is not None and schema.unit is Unit.PERSON:
-            batch = _of_people(batch, people)
-        rows = canonical_rows(batch, schema, key, tally, erased, known)
-        if between is not None:
-            inside = pc.and_(
-                pc.greater_equal(rows["time"], between[0]), pc.less(rows["time"], between[1])
-            )
-            rows = rows.filter(inside)
-        if rows.num_rows:
-            yield rows
 
 
 def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:

@@ -17,18 +17,15 @@ from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
-from dpgeo.core.spend import Measured, RhoSpend, Spend
+from dpgeo.core.spend import Measured, Spend
 from dpgeo.core.subjects import Subject
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import bound_choice
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
-from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
-from dpgeo.privacy.law import Law
+from dpgeo.privacy.law import GAUSSIAN, LAPLACE, Law
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
-from dpgeo.privacy.positions import Shard
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
@@ -129,24 +126,6 @@ def forecast_cells(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sharded:
-    """The two steps of a mechanism that perturbs points in shards.
-
-    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
-    the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from the
-    perturbed reports of all shards.
-
-    Privacy argument. Every privacy unit is in exactly one shard, so the unit's reports are
-    perturbed once. The noise of any two reports is independent, whether they are in the same shard
-    or not, so the result has the same distribution as if it were drawn in one piece. If a shard is
-    drawn again before anybody has seen its first draw, only the second draw is ever seen.
-    """
-
-    move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
-    content: Callable[[Perturbed, Any, Domain], Content]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A mechanism: its description, and the functions that plan, forecast and make a release.
 
@@ -164,10 +143,10 @@ class Mechanism:
     `regions(params, domain)` is the public list of regions for which popularity can be measured; if
     it is None, contribution bounding is always random. `counted(params, domain)` returns the public
     regions in which the map counts, and for which totals can be bought; it is None if there are
-    none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
+    none.
 
     `gaussian` says whether the mechanism also serves zero-concentrated differential privacy (zCDP).
-    Then `release` makes all its measurements through a `GaussianMeter` as well, `plan` divides a
+    Then `release` makes all its measurements under either law, `plan` divides a
     rho just as it divides an epsilon, and `forecast` takes the `Law` of the noise.
 
     `serial` is set if the mechanism can draw the periods of a series. `serial(params, counting)`
@@ -192,7 +171,6 @@ class Mechanism:
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
     counted: Callable[[Any, Domain], CountedRegions] | None = None
-    sharded: Sharded | None = None
     serial: Callable[[Any, Counting], bool] | None = None
 
     @property
@@ -242,14 +220,14 @@ def checked_plan(
     counting: Counting = Counting.PEOPLE,
     delta: Fraction | None = None,
     bound_percent: int = 0,
-) -> Sequence[Spend] | Sequence[RhoSpend]:
+) -> Sequence[Spend]:
     """Return the plan of a release: its spends for the bound, totals, popularity and the map.
 
     `bound_percent` is the share of `epsilon`, in per cent, that a private choice of the bound gets.
 
     With a `delta`, the release is made under zCDP: `epsilon` is a rho, which the plan divides in
-    the same way, and its spends are `RhoSpend`. Raises PrivacyError for invalid arguments, or if
-    the plan does not cost exactly `epsilon`.
+    the same way. Raises PrivacyError for invalid arguments, or if the plan does not cost exactly
+    `epsilon`.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
@@ -281,12 +259,7 @@ def checked_plan(
             total=str(total),
             epsilon=str(epsilon),
         )
-    if delta is None:
-        return plan
-    return [
-        RhoSpend(label=spend.label, rho=spend.epsilon, unallocated=spend.unallocated)
-        for spend in plan
-    ]
+    return plan
 
 
 def spends_before_map(
@@ -346,7 +319,7 @@ def run(
     plan = checked_plan(
         mechanism, params, epsilon, bounding, totals, view.counting, delta, bound_percent
     )
-    meter = make_meter(plan, entropy)
+    meter = Meter(plan, entropy, LAPLACE if delta is None else GAUSSIAN)
     if bound_percent and mechanism.counted:
         counted = mechanism.counted(params, view.domain)
         view = _with_chosen_bound(view, counted, meter, stored or StoredBound())
@@ -366,22 +339,13 @@ def run(
 
 
 def _with_chosen_bound(
-    view: PrivateView, regions: CountedRegions, meter: CountMeter, stored: StoredBound
+    view: PrivateView, regions: CountedRegions, meter: Meter, stored: StoredBound
 ) -> PrivateView:
     if view.unit is not Unit.PERSON:
         raise PrivacyError("A bound is chosen where persons are the privacy unit.")
     contributions = view.contributions(regions, view.bound)
     bound = meter.choose_bound(bound_choice.BOUND, contributions, stored.drawn, stored.keep)
     return view.with_bound(bound)
-
-
-def make_meter(plan: Sequence[Spend] | Sequence[RhoSpend], entropy: Entropy) -> CountMeter:
-    """Return the meter for a plan in epsilon or in rho."""
-    spends = [spend for spend in plan if isinstance(spend, Spend)]
-    rhos = [spend for spend in plan if isinstance(spend, RhoSpend)]
-    if spends and rhos:
-        raise PrivacyError("A plan is in epsilon or in rho, never in both.")
-    return GaussianMeter(rhos, entropy) if rhos else Meter(spends, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,61 +356,6 @@ class PublicContext:
     unit: Unit
     counting: Counting
     bound: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PerturbedShard:
-    """The perturbed reports of one shard, and the trace, which records what was spent on them."""
-
-    perturbed: Perturbed
-    trace: tuple[Measured, ...]
-
-
-def run_shard(
-    mechanism: Mechanism,
-    view: PrivateView,
-    params: Any,
-    epsilon: Fraction,
-    entropy: Entropy,
-    shard: Shard,
-) -> PerturbedShard:
-    """Run a mechanism on one shard; the result must not be published on its own."""
-    plan = [each for each in checked_plan(mechanism, params, epsilon) if isinstance(each, Spend)]
-    meter = Meter(plan, entropy)
-    perturbed = _sharded(mechanism).move(view, params, meter, shard)
-    return PerturbedShard(perturbed, meter.finish())
-
-
-def combine_shards(
-    mechanism: Mechanism,
-    context: PublicContext,
-    params: Any,
-    epsilon: Fraction,
-    about: Mapping[str, str],
-    shards: Sequence[PerturbedShard],
-) -> Released:
-    """Merge shards into one release that does not reveal which shard a report came from.
-
-    Raises PrivacyError if the shards' traces differ, which record what was spent on each.
-    """
-    first = shards[0]
-    if any(shard.trace != first.trace for shard in shards):
-        raise PrivacyError("Only parts of one release can be put together.")
-    perturbed = gather(
-        first.perturbed.noise,
-        (
-            (reports.longitude, reports.latitude, reports.time, reports.attributes)
-            for reports in (shard.perturbed for shard in shards)
-        ),
-    )
-    content = _sharded(mechanism).content(perturbed, params, context.domain)
-    return _released(mechanism, context, params, epsilon, about, first.trace, content)
-
-
-def _sharded(mechanism: Mechanism) -> Sharded:
-    if mechanism.sharded is None:
-        raise PrivacyError("{key} is not dealt among workers.", key=mechanism.key)
-    return mechanism.sharded
 
 
 def _released(

@@ -139,7 +139,7 @@ def test_a_steward_uses_a_shared_budget_and_creates_none(desk: Desk) -> None:
     assert Dataset.objects.get(declaration__title="Sharing").ledger == shared
 
 
-@pytest.mark.parametrize("page", ["", "edit/", "upload/", "release/", "quote"])
+@pytest.mark.parametrize("page", ["", "edit/", "upload/", "map/", "map/cost/", "map/publish/"])
 def test_it_does_not_exist_for_members_of_other_organisations(desk: Desk, page: str) -> None:
     dataset = desk.declare(ready=True)
     address = f"/desk/datasets/{dataset.slug}/{page}"
