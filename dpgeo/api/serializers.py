@@ -24,7 +24,8 @@ from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
 from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.themes import THEMES
-from dpgeo.datasets.models import DataProtection, Dataset, LegalBasis, NewFiles
+from dpgeo.datasets.declaration import NewFiles
+from dpgeo.datasets.models import DataProtection, Dataset, LegalBasis
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
@@ -571,7 +572,7 @@ class DatasetSerializer(Document):
         help_text="What the publisher calls a row; empty where none was chosen."
     )
     new_files = serializers.ChoiceField(
-        choices=NewFiles.values,
+        choices=[each.value for each in NewFiles],
         help_text="Whether a further file replaces the data or is added (append), as declared.",
     )
     time_zone = serializers.CharField()

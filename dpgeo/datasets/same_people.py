@@ -35,11 +35,11 @@ from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.snapshots import people_paths
+from dpgeo.datasets.texts import clean_text
 from dpgeo.datasets.versions import rows_of
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase

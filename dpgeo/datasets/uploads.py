@@ -20,7 +20,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.merging import ledgers_lock
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets import declaration
+from dpgeo.datasets import texts
 from dpgeo.datasets.layers import with_regions
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import (
@@ -73,7 +73,7 @@ def upload_receive(
     except BaseException:
         remove(storage, name)
         raise
-    clean_name = declaration.clean_file_name(file_name)
+    clean_name = texts.clean_file_name(file_name)
     try:
         with transaction.atomic():
             check_room(dataset.organisation_id, size, but=upload_id)

@@ -54,7 +54,7 @@ def today() -> datetime.date:
 def _choices(name: str) -> list[tuple[str, str]]:
     """Return the choices of a field of a series' declaration, with their labels."""
     choices = labels(SeriesRequest.model_fields[name]).items()
-    return [(each.value, label) for each, label in choices]
+    return [(str(each), label) for each, label in choices]
 
 
 class Series(models.Model):

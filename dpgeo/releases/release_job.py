@@ -26,6 +26,7 @@ from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part
 from dpgeo.core.zcdp import delta_text
+from dpgeo.datasets.declaration import STATED
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
@@ -153,12 +154,9 @@ def about(release: Release) -> dict[str, str]:
         "publisher": dataset.organisation.name,
         "publisher_sector": dataset.organisation.sector,
         "contact": dataset.contact_address,
-        "licence": dataset.licence,
-        "attribution": dataset.attribution,
-        "row_noun": dataset.row_noun,
+        **{name: getattr(dataset.declaration, name) for name in STATED},
         **_total(release),
         "request": release.request.model_dump_json(),
-        "time_zone": dataset.time_zone,
         **_series(release),
         **_points_total(release),
         **declarations_of(release),

@@ -56,7 +56,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
-    from dpgeo.datasets import declaration
+    from dpgeo.datasets import texts
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
     from dpgeo.jobs.lease import JobLease
@@ -79,7 +79,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "one file public": (files, "_remove_stored", before),
         "finishing": (releases, "work_on", after),
         "receiving": (TemporaryFileUploadHandler, "receive_data_chunk", after),
-        "received": (declaration, "clean_file_name", before),
+        "received": (texts, "clean_file_name", before),
         "debited": (releases, "budget_debit", after),
         "requested": (current_app, "send_task", before),
         "waking": (current_app, "send_task", before),

@@ -16,9 +16,9 @@ from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
 from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import UploadState
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.jobs.phrase_field import read_phrase
 from dpgeo.releases.services import release_publish, release_run
@@ -61,7 +61,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         title="Bezirke",
         file=io.BytesIO(json.dumps(WARDS).encode()),
         created_by=desk.user,
-        provenance=PublicSource.read(SOURCE, field="public_source"),
+        provenance=PublicSource.read(SOURCE),
     )
     published = desk.request(dataset, title="Karte eins")
     assert release_run(release_id=published.pk)

@@ -28,9 +28,9 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import GeoInd
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -166,7 +166,7 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
         title="Census of 2021",
         file=io.BytesIO(document),
         created_by=None,
-        provenance=PublicSource.read(SOURCE, field="public_source"),
+        provenance=PublicSource.read(SOURCE),
     )
 
 

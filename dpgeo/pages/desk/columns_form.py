@@ -11,15 +11,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.declaration import Declaration
+from dpgeo.datasets.form_fields import form_fields
 from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES, USUAL_TIMES
 from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.schema import Columns, Role
-from dpgeo.pages.desk.declared_column_fields import (
-    categories_field,
-    measures_field,
-    read_categories,
-    read_measures,
-)
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -60,18 +56,6 @@ class ColumnsForm(DeskForm):
             "Points in one column, as text (WKT) or as the file's format stores them, instead of "
             "the two above."
         ),
-    )
-    unit = forms.ChoiceField(
-        required=False,
-        label=_("Who is protected"),
-        widget=forms.RadioSelect,
-        choices=[
-            (Unit.PERSON.value, _("Each person, with all their rows")),
-            (
-                Unit.RECORD.value,
-                _("Each row by itself: only where nobody has two rows, or no column says whose"),
-            ),
-        ],
     )
     person = forms.ChoiceField(
         required=False,
@@ -137,8 +121,6 @@ class ColumnsForm(DeskForm):
         label=_("File format"),
         help_text=_("The whole file is read in this format, whatever it begins with."),
     )
-    measures = measures_field()
-    categories = categories_field()
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -155,9 +137,11 @@ class ColumnsForm(DeskForm):
         frozen: bool,
         unit_frozen: bool,
         layers: Sequence[str] = (),
-        initial: Mapping[str, str] | None = None,
+        initial: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
+        self.fields |= form_fields(Declaration, ("unit", "measures", "categories"))
+        self.fields["unit"].required = False
         self.declared_unit = unit
         if unit_frozen:
             del self.fields["measures"], self.fields["categories"]
@@ -197,14 +181,6 @@ class ColumnsForm(DeskForm):
     def field_of(self, name: str) -> str:
         """Return the field of a column's role, given as "columns.longitude" or as "longitude"."""
         return name.removeprefix("columns.")
-
-    def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures (columns to average), one per line."""
-        return read_measures(self.cleaned_data["measures"])
-
-    def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories (columns with listed values), one per line."""
-        return read_categories(self.cleaned_data["categories"])
 
     def clean(self) -> dict[str, Any]:
         """Require a geometry column or two coordinate columns, and a person column to protect

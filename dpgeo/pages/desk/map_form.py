@@ -30,9 +30,9 @@ from dpgeo.core.guarantees import Notion, Unit
 from dpgeo.core.parameters import parameters
 from dpgeo.core.release_request import ReleaseRequest, broken_rules, pointless
 from dpgeo.core.subjects import SUBJECTS, Subject
+from dpgeo.datasets.form_fields import form_field
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
-from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.request_form import RequestForm, request_fields
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -240,7 +240,7 @@ class ReleaseForm(RequestForm):
         """
         ledgers = Ledger.objects.filter(
             datasets__organisation=self.dataset.organisation_id,
-            datasets__unit=self.dataset.unit,
+            datasets__declaration__unit=self.dataset.unit,
             total_units__gt=0,
         )
         return list(ledgers.exclude(pk=self.dataset.ledger_id).distinct())

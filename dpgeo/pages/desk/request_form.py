@@ -20,10 +20,10 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.kinds import KINDS
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.core.release_request import MapRequest
+from dpgeo.datasets.form_fields import form_field
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure
