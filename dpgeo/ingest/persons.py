@@ -84,17 +84,28 @@ def hash_persons(
     refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
     the file; it saves time and changes no hash.
     """
-    encoded = _identifiers(values, sieve)
-    missing = pc.is_in(pc.ascii_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
-    codes = encoded.indices
-    sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
-    if pc.any(missing).as_py():
-        sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, encoded)
-    names = encoded.dictionary.cast(pa.binary()).to_pylist()
-    digests = _digests_of(names, key, {} if known is None else known)
-    halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
+    persons = read_persons(values, sieve)
+    halves = hash_names(persons.dictionary, key, {} if known is None else known)
+    if not len(halves):
+        return (np.zeros(len(values), dtype=np.uint64),) * 2
+    which = pc.fill_null(persons.indices, 0).to_numpy(zero_copy_only=False)
     return halves[which, 0], halves[which, 1]
+
+
+def read_persons(values: Any, sieve: Sieve) -> Any:
+    """Return the texts that `hash_persons` hashes, as an Arrow dictionary; refuse the same rows."""
+    persons = _identifiers(values, sieve)
+    missing = pc.is_in(pc.ascii_lower(persons.dictionary), value_set=pa.array(MISSING, pa.string()))
+    sieve.refuse(mask(pc.is_null(persons.indices)), Reason.PERSON_MISSING)
+    if pc.any(missing).as_py():
+        sieve.refuse(mask(missing.take(persons.indices)), Reason.PERSON_MISSING, persons)
+    return persons
+
+
+def hash_names(names: Any, key: bytes, known: Known) -> NDArray[np.uint64]:
+    """Return the two halves, uint64 (n, 2), of the hash of each name, an Arrow text or bytes."""
+    digests = _digests_of(names.cast(pa.binary()).to_pylist(), key, known)
+    return np.frombuffer(digests, dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def person_names(values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -46,7 +46,6 @@ class Reason(StrEnum):
     PERSON_NOT_WHOLE = translatable(
         "the person is a number that is not whole or too large to be exact"
     )
-    PERSON_ERASED = translatable("the person was erased from this dataset")
     LATITUDE_MISSING = translatable("the latitude is missing")
     LATITUDE_COMMA = translatable("the latitude has a decimal comma; write it as 40.72")
     LATITUDE_NOT_FINITE = translatable("the latitude is NaN or infinite")
@@ -75,6 +74,7 @@ class Reason(StrEnum):
     PERIOD_CLOSED = translatable(
         "the time is in a period of a series whose data were said to be complete"
     )
+    PERSON_ERASED = translatable("the person was erased from this dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +126,20 @@ class Report:
             and all(shown[each] <= EXAMPLES_PER_REASON and each in self.refused for each in shown)
             and all(type(each.row) is int for each in self.examples)
             and all(each.value == shorten(each.value) for each in self.examples)
+        )
+
+    def without_erased(self, erased: Tally) -> Report:
+        """Return this report with the rows in `erased` counted as refused, not as accepted.
+
+        Its examples show no values, since they may be those of an erased person: an example is a
+        row that could not be read.
+        """
+        refused = erased.report()
+        return Report(
+            read=self.read,
+            accepted=self.accepted - erased.refused.total(),
+            refused=self.refused | refused.refused,
+            examples=[replace(each, value="") for each in (*self.examples, *refused.examples)],
         )
 
     def to_json(self) -> dict[str, Any]:

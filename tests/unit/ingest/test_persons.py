@@ -78,7 +78,11 @@ def test_an_erased_person_is_treated_as_if_never_in_the_file(tmp_path: Path, nam
     left, report = read(with_ann, [digest, *others])
     without, _ = read("bob,45,5\neve,47,5\n", [])
     assert bits(left) == bits(without)
-    assert report.refused == {"the person was erased from this dataset": 2}
+    assert report.refused == {
+        "the latitude is outside -90 to 90 degrees": 1,
+        "the person was erased from this dataset": 1,
+    }
+    assert [example.value for example in report.examples] == ["", ""]
     assert read(with_ann, others)[1].accepted == 3
 
 
