@@ -37,6 +37,12 @@ LONG_FLOAT = r"^-?[0-9]{16,}\.0+$"
 1234567890123456.0 may be the float nearest to another identifier.
 """
 
+MAX_FLOAT = 10**15 - 1
+"""Largest whole number that names a person where it is stored as a float.
+
+Spreadsheets keep 15 digits of a number, and store 1234567890123456 and ...459 as one.
+"""
+
 LAYERED_KEY_BYTES = 64
 """Length in bytes of a layered key.
 
@@ -78,11 +84,11 @@ def hash_persons(
     The identifier's text is hashed in UTF-8 without surrounding blanks, with its case preserved, in
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
-    zeros are part of a name). The following rows are refused: other floats, floats too large to be
-    exact, as numbers or as texts with a fraction, numbers shortened to an exponent (1.23457E+11),
-    and rows without a person. The hashes of
-    refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
-    the file; it saves time and changes no hash.
+    zeros are part of a name), and also 0, -0.0, "-0" and "-0.0". The following rows are refused:
+    other floats, floats too large to be exact, as numbers or as texts with a fraction, numbers
+    shortened to an exponent (1.23457E+11), and rows without a person. The hashes of refused rows
+    have no meaning. `known` holds hashes made with the same key in earlier batches of the file; it
+    saves time and changes no hash.
     """
     persons = read_persons(values, sieve)
     halves = hash_names(persons.dictionary, key, {} if known is None else known)
@@ -283,12 +289,14 @@ def _names(values: Any, sieve: Sieve) -> Any:
                 sieve.refuse(mask(cut.take(encoded.indices)), Reason.PERSON_NOT_WHOLE, encoded)
         if _has(names, b"."):
             names = pc.replace_substring_regex(names, r"^(-?[0-9]{1,15})\.0+$", r"\1")
+        if _has(names, b"-"):
+            names = pc.if_else(pc.equal(names, "-0"), "0", names)
         return pa.DictionaryArray.from_arrays(encoded.indices, names)
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
         floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         with np.errstate(invalid="ignore"):
-            whole = (floats == np.floor(floats)) & (np.abs(floats) < _first_inexact(kind))
+            whole = (floats == np.floor(floats)) & (np.abs(floats) <= _largest_float(kind))
         missing = np.isnan(floats)
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
@@ -296,9 +304,10 @@ def _names(values: Any, sieve: Sieve) -> Any:
     return values.cast(pa.string())
 
 
-def _first_inexact(kind: Any) -> float:
-    """Return the smallest positive number that may be another whole number, rounded to a float."""
-    return float(2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1))
+def _largest_float(kind: Any) -> int:
+    """Return the largest whole number that names a person in a column of this type of floats."""
+    exact: int = 2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1) - 1
+    return min(exact, MAX_FLOAT)
 
 
 def _has(texts: Any, letter: bytes) -> bool:

@@ -65,13 +65,13 @@ Decimal numbers too small for float64 become 0, because the database would raise
 
 TRIMMED = (
     'btrim({0}::text COLLATE "C", E\''
-    + "".join(f"\\u{ord(character):04X}" for character in BLANKS)
+    + "".join(f"\\u{ord(character):04X}" for character in BLANKS.strip("\0"))
     + "')"
 )
 """SQL for a text without the blanks around it.
 
 They are written by their numbers: PostgreSQL has not all of the escapes that Python has, and takes
-the letter of one that it does not know.
+the letter of one that it does not know. It holds no text with the character 0.
 """
 
 SHORT = f"octet_length({{0}}::text) <= {MAX_FIELD_BYTES}"
@@ -82,7 +82,8 @@ PERSONS = {
     UUID: '{0}::text COLLATE "C"',
     TEXT: (
         f"CASE WHEN {SHORT} THEN "
-        f"regexp_replace(normalize({TRIMMED}, NFC), '^(-?[0-9]{{{{1,15}}}})\\.0+$', '\\1') END"
+        f"regexp_replace(regexp_replace(normalize({TRIMMED}, NFC), "
+        f"'^(-?[0-9]{{{{1,15}}}})\\.0+$', '\\1'), '^-0$', '0') END"
     ),
 }
 """SQL for the identifier by which persons are grouped: the text that `ingest.persons` hashes."""
