@@ -3,7 +3,7 @@
 A message says how many rows, names of persons and bytes of names follow; the bytes that follow are
 plain arrays of numbers, in the order and of the types that the declaration determines. So nothing
 in them is parsed, and no library reads them, before each array is within the limits that the
-declaration sets: code that took over the sandbox can pass no row that a plain file could not hold.
+declaration sets. Code that took over the sandbox can pass rows only as a plain file holds them.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from dpgeo.core.attributes import combinations
 from dpgeo.core.categories import category_column
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import measure_column
-from dpgeo.ingest.canonical import CANONICAL, NamedRows, declared_schema
-from dpgeo.ingest.destinations import DESTINATION_FIELDS
+from dpgeo.ingest.canonical import NamedRows, declared_schema
 from dpgeo.ingest.report import LARGEST_NUMBER, MAX_FIELD_BYTES
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.text import text_bytes
@@ -129,11 +128,8 @@ def _limits(schema: Schema) -> Iterator[tuple[str, tuple[float, float]]]:
     """Yield the least and the greatest value of each column; keys of places have none."""
     west, south, east, north = schema.area.bounds
     x, y = to_mercator([west, east], [south, north])
-    horizontal, vertical = ((axis[0] - 1, axis[1] + 1) for axis in (x, y))  # a metre for rounding
-    names = [field.name for field in (*CANONICAL, *DESTINATION_FIELDS)]
-    for name in names:
-        if name.endswith(("x", "y")):
-            yield name, horizontal if name.endswith("x") else vertical
+    for name, ends in {"x": x, "y": y, "destination_x": x, "destination_y": y}.items():
+        yield name, (ends[0] - 1, ends[1] + 1)  # a metre for rounding
     yield "time", (EARLIEST, LATEST)
     yield "attributes", (0, combinations(schema.attributes) - 1)
     for index, measure in enumerate(schema.measures):

@@ -19,14 +19,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.categories import Category
 from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
 from dpgeo.ingest import sandbox
-from dpgeo.ingest.canonical import NamedRows, declared_schema
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.canonical import NamedRows, declared_schema, hashed_rows, named_rows
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.row_messages import packed
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.row_messages import packed, unpacked
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, schema
 from tests.unit.ingest.test_geojson import written
@@ -190,6 +194,34 @@ def bytes_of(rows: NamedRows, change: dict[int, Any] = {}) -> bytes:  # noqa: B0
     arrays = [change.get(number, each) for number, each in enumerate(arrays)]
     content = b"".join(bytes(each) for each in arrays)
     return json.dumps({**message, "bytes": len(content)}).encode() + b"\n" + content
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_rows_arrive_as_they_were_read(unit: Unit) -> None:
+    columns = replace(
+        DECLARED.columns, destination_longitude="to_lon", destination_latitude="to_lat", place="at"
+    )
+    attributes = (Attribute("app", ("1", "2")),)
+    declared = replace(DECLARED, columns=columns, unit=unit, attributes=attributes)
+    values: dict[str, list[Any]] = {
+        "who": ["anna", " Zoe\u0308 ", "NULL", "anna"],
+        "lon": [5.0, 6.0, 7.0, 8.0], "lat": [45.0, 46.0, 47.0, 48.0], "t": [1, 2, 3, 300],
+        "km": [2.5, None, 3.0, 99.0], "mode": ["bus", "tram", "", None],
+        "app": ["2", "9", "1", None], "to_lon": [5.5, None, 6.5, -9.5],
+        "to_lat": [45.5, None, 46.5, 59.5], "at": ["stop", None, "", "place"],
+    }  # fmt: skip
+    fields = {key: pa.array(values[name]) for key, name in declared.wanted.items()}
+    tally = Tally()
+    rows = named_rows(Batch(np.arange(4), fields, 4, 4), declared, tally)
+    assert len(rows.numbers) == 4 - tally.refused.total() == (3 if unit is Unit.PERSON else 4)
+    message, arrays = packed(rows, declared)
+    arrived = unpacked(message, b"".join(bytes(each) for each in arrays), declared)
+    here, there = (hashed_rows(each, declared, KEY, tally, (), {}) for each in (rows, arrived))
+    assert here.equals(there)
+    assert np.array_equal(rows.numbers, arrived.numbers)
+    assert {name for name in here.schema.names if here[name].null_count} == {
+        "measure_0", "destination_x", "destination_y", "place_key"
+    }  # fmt: skip
 
 
 FORGED_ROWS: dict[str, bytes] = {
@@ -430,9 +462,7 @@ huge_value(Path(sys.argv[1]))
 MEASURED = """
 import resource, sys
 from pathlib import Path
-from dpgeo.core.categories import Category
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.core.measures import Measure
 from tests.unit.ingest.test_sandbox import run_ingest
 try:
     run_ingest(Path(sys.argv[1]), Path(sys.argv[2]))
