@@ -140,7 +140,7 @@ class Report:
             read=self.read,
             accepted=self.accepted - erased.refused.total(),
             refused=self.refused | refused.refused,
-            examples=[replace(each, value="") for each in (*self.examples, *refused.examples)],
+            examples=[replace(each, value="…") for each in (*self.examples, *refused.examples)],
         )
 
     def to_json(self) -> dict[str, Any]:
