@@ -156,6 +156,8 @@ class _UntilItBreaks(io.BufferedReader):
 class Parser(HTTPRequestParser):  # type: ignore[misc]
     """Parser that lets the application read a large body whose length is known as it arrives."""
 
+    body_rcv: Any = None
+
     def __init__(self, connection: Connection, adj: Any) -> None:
         super().__init__(adj)
         self._connection = connection

@@ -202,7 +202,7 @@ def test_a_number_of_which_a_sheet_keeps_fifteen_digits_names_nobody(
 ) -> None:
     """Sheets store 1234567890123456 and ...459 as 1234567890123450: two persons would be one."""
     names = [1234567890123450, 10**15, -(10**15), 10**15 - 1, str(10**15 - 1), "1234567890123456"]
-    rows = [["who", "lat", "lon"], *([name, 52.5, 13.4] for name in names)]
+    rows: list[list[object]] = [["who", "lat", "lon"], *([name, 52.5, 13.4] for name in names)]
     content = spreadsheet({"s": rows}) if kind == "xlsx" else open_document(rows)
     report = read(tmp_path, content, f"a.{kind}", Columns("lon", "lat", "who"))
     assert report.refused == {
