@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -76,25 +76,50 @@ def ingest_parts(
 ) -> Report:
     """Ingest unpacked files in this process; the other arguments are those of `ingest`."""
     tally = Tally()
+    batches = batches_of(parts, schema, tally)
+    return ingest_batches(batches, schema, tally, key, target, progress, erased)
+
+
+def ingest_batches(
+    batches: Iterable[tuple[Schema, Batch]],
+    schema: Schema,
+    tally: Tally,
+    key: bytes,
+    target: Path,
+    progress: Callable[[int, int], None],
+    erased: Collection[bytes] = (),
+) -> Report:
+    """Ingest batches, each with its declaration; the other arguments are those of `ingest`.
+
+    The declarations may differ in the names of columns, but not in what a row has; `schema` is one
+    of them. Whoever reads the rows counts them in `tally`, in this thread.
+    """
     with _store(schema, key, target, progress, erased) as store:
-        for (rows, refused), done, total in read_parts(parts, schema, tally, store.hashed):
+        for (rows, refused), done, total in read_batches(batches, tally, store.hashed):
             store.write(rows, refused)
             store.tell(done, total)
         return store.finish(tally.report())
 
 
-def read_parts(
-    parts: Sequence[Part], schema: Schema, tally: Tally, finish: Callable[[NamedRows], T]
+def batches_of(
+    parts: Sequence[Part], schema: Schema, tally: Tally
+) -> Iterator[tuple[Schema, Batch]]:
+    """Yield the batches of unpacked files, each with the declaration."""
+    declared = schema.columns.file_format
+    reader = reader_of(parts, form_of(declared).format if declared else None)
+    for batch in reader.rows(parts[0].path, schema.wanted, tally, schema.columns):
+        yield schema, batch
+
+
+def read_batches(
+    batches: Iterable[tuple[Schema, Batch]], tally: Tally, finish: Callable[[NamedRows], T]
 ) -> Iterator[tuple[T, int, int]]:
-    """Yield what `finish` makes of each batch of accepted rows, and the reader's progress.
+    """Yield what `finish` makes of each batch's accepted rows, and the reader's progress.
 
     The progress is how much has been read, and how much there is in all. Refused rows are counted
     in `tally`.
     """
-    declared = schema.columns.file_format
-    reader = reader_of(parts, form_of(declared).format if declared else None)
-    batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
-    tasks = (partial(_read, batch, schema, finish) for batch in batches)
+    tasks = (partial(_read, batch, schema, finish) for schema, batch in batches)
     for finished, counted, done, total in in_order(tasks):
         tally.add(counted)
         yield finished, done, total
@@ -136,7 +161,11 @@ def _read_in_sandbox(
 
 
 class _Store:
-    """Hashes the persons of rows, and writes the rows."""
+    """Hashes the persons of rows, and writes the rows.
+
+    If somebody was erased, the report shows no values: a row that could not be read may be that
+    person's.
+    """
 
     def __init__(
         self,
@@ -181,7 +210,8 @@ class _Store:
         """Write what waits; return the report of reading, with the rows of erased persons."""
         self._writer.flush(lambda: self.tell(*self._told))
         self._progress(self._told[1], self._told[1])
-        return report.without_erased(self._refused) if self._erased else report
+        report = report.with_refused(self._refused)
+        return report.without_values() if self._erased else report
 
 
 @contextmanager

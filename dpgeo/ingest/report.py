@@ -129,19 +129,19 @@ class Report:
             and all(each.value == shorten(each.value) for each in self.examples)
         )
 
-    def without_erased(self, erased: Tally) -> Report:
-        """Return this report with the rows in `erased` counted as refused, not as accepted.
-
-        Its examples show no values, since they may be those of an erased person: an example is a
-        row that could not be read.
-        """
-        refused = erased.report()
+    def with_refused(self, later: Tally) -> Report:
+        """Return this report with the rows in `later` counted as refused, not as accepted."""
+        refused = later.report()
         return Report(
             read=self.read,
-            accepted=self.accepted - erased.refused.total(),
+            accepted=self.accepted - later.refused.total(),
             refused=self.refused | refused.refused,
-            examples=[replace(each, value="…") for each in (*self.examples, *refused.examples)],
+            examples=[*self.examples, *refused.examples],
         )
+
+    def without_values(self) -> Report:
+        """Return this report with the values of its examples withheld."""
+        return replace(self, examples=[replace(each, value="…") for each in self.examples])
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""

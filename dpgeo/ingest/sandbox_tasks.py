@@ -13,7 +13,7 @@ from dpgeo.ingest.confinement import limit
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import MAX_BYTES, Part, packing_of, unpack
 from dpgeo.ingest.forms import Form, form_of
-from dpgeo.ingest.ingestion import read_parts
+from dpgeo.ingest.ingestion import batches_of, read_batches
 from dpgeo.ingest.layer_file import LayerChoices
 from dpgeo.ingest.layer_reader import MOST_UNPACKED, convert_layer, restrict_drivers
 from dpgeo.ingest.parts import format_of
@@ -89,7 +89,8 @@ def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     )
     tally = Tally()
     pack = partial(packed, schema=schema)
-    for (message, arrays), done, total in read_parts(parts, schema, tally, pack):
+    batches = batches_of(parts, schema, tally)
+    for (message, arrays), done, total in read_batches(batches, tally, pack):
         say(message, *arrays)
         say({"progress": [done, total]})
     return tally.report().to_json()

@@ -424,7 +424,7 @@ def test_stopping_from_progress_leaves_no_process_and_no_file(tmp_path: Path) ->
 def test_an_internal_error_does_not_quote_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(GOOD), path)
-    request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
+    request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}}
     with pytest.raises(RuntimeError, match=r"KeyError at sandbox_worker\.py") as caught:
         sandbox.run("ingest", request, tmp_path, silent, dict)
     assert "private" not in str(caught.value)
