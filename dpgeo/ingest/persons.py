@@ -37,6 +37,12 @@ LONG_FLOAT = r"^-?[0-9]{16,}\.0+$"
 1234567890123456.0 may be the float nearest to another identifier.
 """
 
+MAX_FLOAT = 10**15 - 1
+"""Largest whole number that names a person where it is stored as a float.
+
+Spreadsheets keep 15 digits of a number, and store 1234567890123456 and ...459 as one.
+"""
+
 LAYERED_KEY_BYTES = 64
 """Length in bytes of a layered key.
 
@@ -78,23 +84,34 @@ def hash_persons(
     The identifier's text is hashed in UTF-8 without surrounding blanks, with its case preserved, in
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
-    zeros are part of a name). The following rows are refused: other floats, floats too large to be
-    exact, as numbers or as texts with a fraction, numbers shortened to an exponent (1.23457E+11),
-    and rows without a person. The hashes of
-    refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
-    the file; it saves time and changes no hash.
+    zeros are part of a name), and also 0, -0.0, "-0" and "-0.0". The following rows are refused:
+    other floats, floats too large to be exact, as numbers or as texts with a fraction, numbers
+    shortened to an exponent (1.23457E+11), and rows without a person. The hashes of refused rows
+    have no meaning. `known` holds hashes made with the same key in earlier batches of the file; it
+    saves time and changes no hash.
     """
-    encoded = _identifiers(values, sieve)
-    missing = pc.is_in(pc.ascii_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
-    codes = encoded.indices
-    sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
-    if pc.any(missing).as_py():
-        sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, encoded)
-    names = encoded.dictionary.cast(pa.binary()).to_pylist()
-    digests = _digests_of(names, key, {} if known is None else known)
-    halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
+    persons = read_persons(values, sieve)
+    halves = hash_names(persons.dictionary, key, {} if known is None else known)
+    if not len(halves):
+        return (np.zeros(len(values), dtype=np.uint64),) * 2
+    which = pc.fill_null(persons.indices, 0).to_numpy(zero_copy_only=False)
     return halves[which, 0], halves[which, 1]
+
+
+def read_persons(values: Any, sieve: Sieve) -> Any:
+    """Return the texts that `hash_persons` hashes, as an Arrow dictionary; refuse the same rows."""
+    persons = _identifiers(values, sieve)
+    missing = pc.is_in(pc.ascii_lower(persons.dictionary), value_set=pa.array(MISSING, pa.string()))
+    sieve.refuse(mask(pc.is_null(persons.indices)), Reason.PERSON_MISSING)
+    if pc.any(missing).as_py():
+        sieve.refuse(mask(missing.take(persons.indices)), Reason.PERSON_MISSING, persons)
+    return persons
+
+
+def hash_names(names: Any, key: bytes, known: Known) -> NDArray[np.uint64]:
+    """Return the two halves, uint64 (n, 2), of the hash of each name, an Arrow text or bytes."""
+    digests = _digests_of(names.cast(pa.binary()).to_pylist(), key, known)
+    return np.frombuffer(digests, dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def person_names(values: Any) -> Any:
@@ -272,12 +289,14 @@ def _names(values: Any, sieve: Sieve) -> Any:
                 sieve.refuse(mask(cut.take(encoded.indices)), Reason.PERSON_NOT_WHOLE, encoded)
         if _has(names, b"."):
             names = pc.replace_substring_regex(names, r"^(-?[0-9]{1,15})\.0+$", r"\1")
+        if _has(names, b"-"):
+            names = pc.if_else(pc.equal(names, "-0"), "0", names)
         return pa.DictionaryArray.from_arrays(encoded.indices, names)
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
         floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         with np.errstate(invalid="ignore"):
-            whole = (floats == np.floor(floats)) & (np.abs(floats) < _first_inexact(kind))
+            whole = (floats == np.floor(floats)) & (np.abs(floats) <= _largest_float(kind))
         missing = np.isnan(floats)
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
@@ -285,9 +304,10 @@ def _names(values: Any, sieve: Sieve) -> Any:
     return values.cast(pa.string())
 
 
-def _first_inexact(kind: Any) -> float:
-    """Return the smallest positive number that may be another whole number, rounded to a float."""
-    return float(2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1))
+def _largest_float(kind: Any) -> int:
+    """Return the largest whole number that names a person in a column of this type of floats."""
+    exact: int = 2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1) - 1
+    return min(exact, MAX_FLOAT)
 
 
 def _has(texts: Any, letter: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -47,7 +47,6 @@ class Reason(StrEnum):
     PERSON_NOT_WHOLE = translatable(
         "the person is a number that is not whole or too large to be exact"
     )
-    PERSON_ERASED = translatable("the person was erased from this dataset")
     LATITUDE_MISSING = translatable("the latitude is missing")
     LATITUDE_COMMA = translatable("the latitude has a decimal comma; write it as 40.72")
     LATITUDE_NOT_FINITE = translatable("the latitude is NaN or infinite")
@@ -79,6 +78,7 @@ class Reason(StrEnum):
         "the time is in a period of a series whose data were said to be complete"
     )
     REGION_TWICE = translatable("another row has the same person, region and slice")
+    PERSON_ERASED = translatable("the person was erased from this dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,20 @@ class Report:
             and all(type(each.row) is int for each in self.examples)
             and all(each.value == shorten(each.value) for each in self.examples)
         )
+
+    def with_refused(self, later: Tally) -> Report:
+        """Return this report with the rows in `later` counted as refused, not as accepted."""
+        refused = later.report()
+        return Report(
+            read=self.read,
+            accepted=self.accepted - later.refused.total(),
+            refused=self.refused | refused.refused,
+            examples=[*self.examples, *refused.examples],
+        )
+
+    def without_values(self) -> Report:
+        """Return this report with the values of its examples withheld."""
+        return replace(self, examples=[replace(each, value="…") for each in self.examples])
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""

@@ -22,8 +22,8 @@ from dpgeo.spatial.places import Places
 EVERYTHING = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 
 
-def test_every_space_and_separator_of_unicode_is_a_blank() -> None:
-    spaces = {sign for sign in EVERYTHING if unicodedata.category(sign) in {"Zs", "Zl", "Zp"}}
+def test_every_space_separator_and_control_character_of_unicode_is_a_blank() -> None:
+    spaces = {sign for sign in EVERYTHING if unicodedata.category(sign) in {"Zs", "Zl", "Zp", "Cc"}}
     assert len(spaces) > 15
     spaces |= {sign for sign in EVERYTHING if sign.isspace()}
     assert spaces - set(BLANKS) == set()

@@ -255,12 +255,13 @@ def identifiers() -> list[str]:
     codes = [code for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
     signs = [chr(code) for code in codes + beyond]
     around = [text for sign in signs for text in (f"{sign}ann", f"ann{sign}", f"{sign}{sign}")]
-    pairs = [f"{one}{other}v{other}{one}" for one in BLANKS for other in BLANKS]
-    inside = [f"v{one}12{one}.0" for one in BLANKS]
+    blanks = BLANKS.strip("\0")  # a character that PostgreSQL's texts do not have
+    pairs = [f"{one}{other}v{other}{one}" for one in blanks for other in blanks]
+    inside = [f"v{one}12{one}.0" for one in blanks]
     numbers = [
         f"{one}{text}{one}"
-        for one in BLANKS
-        for text in ("12.0", "-7.00", "1.5E+11", "NaN", "-1234567890123456.0")
+        for one in blanks
+        for text in ("12.0", "-7.00", "-0.0", "-0", "1.5E+11", "NaN", "-1234567890123456.0")
     ]
     words = [
         "valerie",
