@@ -58,12 +58,12 @@ from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.snapshots import is_in_place, rows_in_place, version_paths
+from dpgeo.datasets.spark_folders import spark_view
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
-from dpgeo.engine.in_place import write_rows
-from dpgeo.engine.pushed_view import PushedView
 from dpgeo.engine.series_view import SeriesView
+from dpgeo.engine.spark import write_rows
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
 from dpgeo.jobs.outages import outage_of
@@ -159,7 +159,7 @@ def read_and_draw(
         view: DuckDBView
         if in_place and allowances is None:
             rows = rows_in_place(upload, request.window)
-            view = PushedView(rows, rows.counter(), **counted)
+            view = opened.enter_context(spark_view(rows, **counted))
         else:
             if in_place:
                 path = _copied_rows(upload, request.window, folder)
