@@ -50,11 +50,8 @@ class Program:
 
     def executors(self) -> list[int]:
         """Return the ids of a worker's executors."""
-        return [
-            int(status.parent.name)
-            for status in Path("/proc").glob("[0-9]*/status")
-            if _parent(status) == self.process.pid
-        ]
+        children = Path(f"/proc/{self.process.pid}").glob("task/*/children")
+        return [int(child) for each in children for child in each.read_text().split()]
 
     def kill(self) -> None:
         """Kill a worker and its executors, as when a machine loses power."""
@@ -69,6 +66,7 @@ class SparkCluster:
     """A running cluster; `folder` holds its settings, logs and all temporary files."""
 
     folder: Path
+    executor_memory: str = "512m"
     master: str = ""
     workers: list[Program] = field(default_factory=list)
     _master: Program | None = None
@@ -94,7 +92,7 @@ class SparkCluster:
             "spark.cores.max": "2",
             "spark.driver.host": "127.0.0.1",
             "spark.executor.cores": "1",
-            "spark.executor.memory": "512m",
+            "spark.executor.memory": self.executor_memory,
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"file://{self.folder}/events",
             "spark.eventLog.compress": "false",
@@ -112,7 +110,7 @@ class SparkCluster:
         worker = self._run(
             name,
             "worker.Worker",
-            *("--port", "0", "--webui-port", "0", "--cores", "1", "--memory", "1g"),
+            *("--port", "0", "--webui-port", "0", "--cores", "1", "--memory", "4g"),
             *("--work-dir", str(self.folder / name / "work"), self.master),
             local=local,
         )
@@ -153,7 +151,7 @@ class SparkCluster:
                 env=environment,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                preexec_fn=tie_to_parent,
+                preexec_fn=tie_to_parent(),
             )
         return Program(process, folder)
 
@@ -179,17 +177,10 @@ def wait_for(condition: Callable[[], Any], what: str, seconds: float = PATIENCE_
         time.sleep(0.05)
 
 
-def _parent(status: Path) -> int:
-    with suppress(OSError):
-        found = re.search(r"^PPid:\s*(\d+)", status.read_text(), re.M)
-        return int(found[1]) if found else 0
-    return 0
-
-
 @contextmanager
-def running_cluster(folder: Path) -> Iterator[SparkCluster]:
+def running_cluster(folder: Path, executor_memory: str = "512m") -> Iterator[SparkCluster]:
     """Run a master and two workers."""
-    cluster = SparkCluster(folder)
+    cluster = SparkCluster(folder, executor_memory)
     try:
         cluster.start()
         cluster.add_worker("one")

@@ -13,6 +13,8 @@ import numpy as np
 import psycopg
 import pytest
 import shapely
+from dpgeo.engine.in_place import InPlaceView
+from dpgeo.engine.pushed_view import PushedView
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict
@@ -25,8 +27,6 @@ from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.snapshots import SourceRows, rows_in_place
 from dpgeo.datasets.uploads import upload_confirm
-from dpgeo.engine.in_place import InPlaceView
-from dpgeo.engine.pushed_view import PushedView
 from dpgeo.privacy.bounding import Popularity, ValuedRegions
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.near_places import NearPlaces

@@ -13,6 +13,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 import shapely
+from dpgeo.engine.in_place import EVERYBODY, InPlaceView
+from dpgeo.engine.pushed_view import Asked, PushedView
+from dpgeo.engine.source_sql import Wanted
+from dpgeo.engine.source_zones import Ground
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
 
@@ -34,10 +38,6 @@ from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.snapshots import Snapshot, SourceRows, rows_in_place
 from dpgeo.datasets.uploads import upload_confirm
-from dpgeo.engine.in_place import EVERYBODY, InPlaceView
-from dpgeo.engine.pushed_view import Asked, PushedView
-from dpgeo.engine.source_sql import Wanted
-from dpgeo.engine.source_zones import Ground
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.persons import hash_persons
 from dpgeo.ingest.report import Tally

@@ -1,0 +1,228 @@
+"""Counts on a real standalone cluster of Spark, whose machines fail, are DuckDB's counts."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine import spark
+from dpgeo.engine.spark import Cluster, grouping_key, problem_with_spark, public_draw, start_session
+from dpgeo.engine.spark_tasks import Question, SparkError
+from dpgeo.ingest.persons import rehashed
+from tests import lake
+from tests.disks import small_disk
+from tests.lake import GRID, SALT, Lake, write_lake
+from tests.requirements import need
+from tests.services.spark_cluster import Program, SparkCluster, running_cluster, wait_for
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
+
+KEY = bytes(range(100, 164))
+"""The key with which a dataset's persons are hashed, and which Spark must not know."""
+
+MEMORY = 512 << 20
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    need(not problem_with_spark(), "Spark: make .venv/done/spark; apt-get install openjdk-17-jre")
+    folder = tmp_path_factory.mktemp("cluster")
+    with running_cluster(folder) as running, pytest.MonkeyPatch.context() as patch:
+        for name, value in running.environment("driver").items():
+            patch.setenv(name, value)
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        yield running
+
+
+@pytest.fixture(scope="module")
+def session(
+    cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Any]]:
+    """Return a function that returns a session of the cluster, also after one has failed."""
+    folder = tmp_path_factory.mktemp("driver")
+    started: list[Any] = []
+
+    def running() -> Any:
+        if not started or started[-1]._jsc.sc().isStopped():
+            started.append(start_session(cluster.master, MEMORY, folder))
+        return started[-1]
+
+    yield running
+    for each in started[-1:]:
+        each.stop()
+
+
+@pytest.fixture(scope="module")
+def people(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return write_lake(tmp_path_factory.mktemp("lake"), files=4)
+
+
+@pytest.fixture(scope="module")
+def many_files(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    return write_lake(tmp_path_factory.mktemp("many"), files=40, rows=2000, people=500)
+
+
+def counting_by(session: Any, lake: Lake, folder: Path) -> Cluster:
+    return Cluster(
+        master="",
+        files=lake.files,
+        secret=KEY,
+        key=grouping_key(public_draw(SALT)),
+        between=None,
+        memory_bytes=MEMORY,
+        folder=folder,
+        _session=session,
+    )
+
+
+def test_every_measurement_is_duckdbs(
+    session: Callable[[], Any], people: Lake, tmp_path: Path
+) -> None:
+    counts = counting_by(session(), people, tmp_path).count
+    expected = lake.counted(people.duckdb_view(tmp_path))
+    lake.assert_equal(lake.counted(people.view(counts, tmp_path)), expected)
+    records = replace(people, unit=Unit.RECORD)
+    counts = counting_by(session(), records, tmp_path).count
+    expected = lake.counted_records(records.duckdb_view(tmp_path))
+    lake.assert_equal(lake.counted_records(records.view(counts, tmp_path)), expected)
+
+
+def test_an_erased_person_is_left_out_and_no_secret_is_in_the_clusters_files(
+    cluster: SparkCluster, session: Callable[[], Any], people: Lake, tmp_path: Path
+) -> None:
+    # No row has the name "p999".
+    names = ["p\xe912", "p999"]
+    hashes = frozenset(next(iter(rehashed([name], KEY, _Every(), KEY))) for name in names)
+    erased = replace(people, erased=hashes)
+    counts = counting_by(session(), erased, tmp_path).count
+    found = erased.view(counts, tmp_path, bound=10**6).histogram(GRID)._read_by_meter()
+    whole = people.duckdb_view(tmp_path, bound=10**6).histogram(GRID)._read_by_meter()
+    assert 0 < whole.sum() - found.sum() < 30
+
+    written = [(path, path.read_bytes()) for path in cluster.written()]
+    text = b"".join(content for path, content in written if path.suffix in {".log", ".out"})
+    # The logs are as full as they can be: plans and public numbers are in them.
+    for word in (b"MapInArrow", b"person_high", b"dpgeo.zip"):
+        assert word in text
+    assert any("work/app-" in str(path) for path, _ in written)
+    for path, content in written:
+        for secret in (SALT, KEY, KEY[32:], *hashes):
+            for start in range(0, 16, 8):
+                half = secret[start : start + 8]
+                assert half not in content, path
+                assert half.hex().encode() not in content.lower(), path
+                for order in ("big", "little"):
+                    number = str(int.from_bytes(half, order)).encode()  # type: ignore[arg-type]
+                    assert number not in content, path
+        assert "p\xe9".encode() not in content, path
+        assert b"pe\xcc\x81" not in content, path
+
+
+class _Every(frozenset[bytes]):
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("lost", ["executor", "machine"])
+def test_what_is_lost_is_counted_again_and_changes_no_count(
+    cluster: SparkCluster,
+    session: Callable[[], Any],
+    many_files: Lake,
+    tmp_path: Path,
+    lost: str,
+) -> None:
+    running = session()
+    expected = many_files.duckdb_view(tmp_path, counting=Counting.VISITS, bound=5)
+    worker = next(each for each in cluster.workers if each.process.poll() is None)
+    killed: list[int] = []
+    log = cluster.folder / "driver.log"
+    before = log.stat().st_size
+
+    def kill() -> None:
+        wait_for(lambda: 5 <= tasks_done(running) < 35, "a stage of 40 tasks that runs")
+        killed.extend(worker.executors())
+        if lost == "machine":
+            worker.kill()
+        else:
+            os.kill(worker.executors()[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    counts = counting_by(running, many_files, tmp_path).count
+    view = many_files.view(counts, tmp_path, counting=Counting.VISITS, bound=5)
+    found = view.histogram(GRID)._read_by_meter()
+    killer.join()
+    assert killed
+    np.testing.assert_array_equal(found, expected.histogram(GRID)._read_by_meter())
+    said = log.read_text(errors="replace")[before:]
+    assert re.search(r"Lost executor|Lost task", said)
+    if lost == "machine":
+        cluster.add_worker(f"instead-of-{worker.folder.name}")
+
+
+def tasks_done(session: Any) -> int:
+    """Return the number of finished tasks of the stage that runs."""
+    tracker = session.sparkContext.statusTracker()
+    infos = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return max(
+        (info.numCompletedTasks for info in infos if info and info.numTasks == 40), default=0
+    )
+
+
+def test_a_file_that_changed_or_vanished_is_named(
+    session: Callable[[], Any], tmp_path: Path
+) -> None:
+    shrinking = write_lake(tmp_path / "lake")
+    counts = counting_by(session(), shrinking, tmp_path).count
+    path = tmp_path / "lake/day=1/a.parquet"
+    for change in (lambda: path.write_bytes(b"secret row"), path.unlink):
+        change()
+        with pytest.raises(SparkError) as caught:
+            shrinking.view(counts, tmp_path).histogram(GRID)
+        assert (caught.value.kind, caught.value.file) == ("changed", 1)
+
+
+def test_a_full_disk_and_a_cluster_without_workers_are_named(
+    cluster: SparkCluster,
+    session: Callable[[], Any],
+    many_files: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session().stop()
+    for worker in cluster.workers:
+        worker.kill()
+    with small_disk(tmp_path / "small", 2 << 20) as disk:
+        small = cluster.add_worker("small", disk.folder)
+        assert failure(session(), many_files, tmp_path) == "disk"
+        monkeypatch.setattr(spark, "ALONE_SECONDS", 6.0)
+        kill_all(small)
+        assert failure(session(), many_files, tmp_path) == "executors"
+        session().stop()
+    for name in ("after-one", "after-two"):
+        cluster.add_worker(name)
+
+
+def kill_all(worker: Program) -> None:
+    worker.kill()
+    assert worker.process.poll() is not None
+
+
+def failure(session: Any, many_files: Lake, folder: Path) -> str:
+    def count(question: Question) -> Iterator[Any]:
+        return counting_by(session, many_files, folder).count(question)
+
+    with pytest.raises(SparkError) as caught:
+        many_files.view(count, folder, counting=Counting.VISITS).histogram(GRID)
+    return caught.value.kind
