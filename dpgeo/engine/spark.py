@@ -103,8 +103,11 @@ class Rows(Protocol):
     partitions is chosen. `batches()` raises an error if a file has changed.
     """
 
-    number: int
-    people: int
+    @property
+    def number(self) -> int: ...
+
+    @property
+    def people(self) -> int: ...
 
     @property
     def schema(self) -> pa.Schema: ...
@@ -142,9 +145,9 @@ class SparkView(DuckDBView):
         """Return private counts of the features of trips, from a temporary copy of the rows."""
         return self._copied().trip_features(paths)
 
-    def positions(self, **settings: Any) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
         """Return reports of privacy units, from a temporary copy of the rows."""
-        return self._copied().positions(**settings)
+        return self._copied().positions(time_step=time_step, attributes=attributes)
 
     def _copied(self) -> DuckDBView:
         """Return a view of a temporary copy of the rows, which the first call writes."""

@@ -16,15 +16,20 @@ import numpy as np
 import pytest
 
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.datasets.erasure import person_erase
 from dpgeo.engine import spark
 from dpgeo.engine.spark import Cluster, grouping_key, problem_with_spark, public_draw, start_session
 from dpgeo.engine.spark_tasks import Question, SparkError
 from dpgeo.ingest.persons import rehashed
+from dpgeo.jobs.models import JobState
 from tests import lake
 from tests.disks import small_disk
 from tests.lake import GRID, SALT, Lake, write_lake
+from tests.makers import make_release
 from tests.requirements import need
 from tests.services.spark_cluster import Program, SparkCluster, running_cluster, wait_for
+from tests.storages import use_empty_storages
+from tests.web import test_sources as sources
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
@@ -191,6 +196,32 @@ def test_a_file_that_changed_or_vanished_is_named(
         with pytest.raises(SparkError) as caught:
             shrinking.view(counts, tmp_path).histogram(GRID)
         assert (caught.value.kind, caught.value.file) == ("changed", 1)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("local", [True, False])
+def test_a_folder_is_counted_from_its_declaration_to_a_map(
+    cluster: SparkCluster, tmp_path: Path, settings: Any, local: bool
+) -> None:
+    from pyspark.sql import SparkSession
+
+    if active := SparkSession.getActiveSession():
+        active.stop()
+    use_empty_storages(settings, tmp_path)
+    folder = tmp_path / "lake"
+    settings.DPGEO_SOURCES = [f"office/lake=spark:{folder}"]
+    settings.DPGEO_SPARK_MASTER = "local[2]" if local else cluster.master
+    sources.write(folder / "a.parquet", range(30))
+    sources.write(folder / "day=2/b.parquet", range(20, 50))
+    dataset = sources.declared()
+    sources.registered(dataset)
+    person_erase(dataset=dataset, person="p25", by=None)
+    assert sources.exactly(dataset, bound=2) == 58
+    sources.write(folder / "day=2/b.parquet", range(10))
+    release = make_release(dataset, **sources.EXACT)
+    assert release.job.state == JobState.FAILED
+    assert "'day=2/b.parquet'" in str(release.job.failure)
+    assert not release.job.drawing
 
 
 def test_a_full_disk_and_a_cluster_without_workers_are_named(
