@@ -102,6 +102,11 @@ def _conflict(error: SparkError, files: Sequence[SourceFile]) -> Conflict:
             "A machine of the Spark cluster has no disk space left. Free some there, and request "
             "the map again."
         )
+    if error.kind == "session":
+        return Conflict(
+            "The Spark cluster in DPGEO_SPARK_MASTER did not start a session. Check its address, "
+            "its master and its secret, and request the map again."
+        )
     if error.kind == "executors":
         return Conflict(
             "The Spark cluster has no worker left. Start its workers, and request the map again."

@@ -288,7 +288,8 @@ class Cluster:
 
     def _started(self) -> Any:
         if self._session is None:
-            self._session = start_session(self.master, self.memory_bytes, self.folder)
+            with _by_kind("session"):
+                self._session = start_session(self.master, self.memory_bytes, self.folder)
         return self._session
 
     def _task(self, question: Question) -> Task:
@@ -390,8 +391,11 @@ def watched(session: Any, work: Callable[[], Any]) -> Any:
 
 
 @contextmanager
-def _by_kind() -> Iterator[None]:
-    """Within the block, replace errors of Spark by SparkErrors, since their texts quote logs."""
+def _by_kind(kind: str = "") -> Iterator[None]:
+    """Within the block, replace errors of Spark by SparkErrors, since their texts quote logs.
+
+    `kind` is the kind of an error that states none.
+    """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -402,7 +406,7 @@ def _by_kind() -> Iterator[None]:
         if found := ERROR.search(text):
             file = int(found[2]) if found[2] else None
             raise SparkError(found[1], file) from None
-        raise SparkError("disk" if NO_SPACE in text else type(error).__name__) from None
+        raise SparkError("disk" if NO_SPACE in text else kind or type(error).__name__) from None
 
 
 def problem_with_spark() -> str:

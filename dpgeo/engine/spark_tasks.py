@@ -54,7 +54,8 @@ class SparkError(Exception):
     """Raised if Spark cannot count. `kind` says why, in a word without values.
 
     It is "changed" for a file, whose index is `file`, that is not as it was recorded; "disk" for a
-    full disk; "executors" if no executor is left; or the type of another error.
+    full disk; "session" if no session could be started; "executors" if no executor is left; or the
+    type of another error.
     """
 
     def __init__(self, kind: str, file: int | None = None) -> None:

@@ -55,17 +55,11 @@ def session(
     cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Any]]:
     """Return a function that returns a session of the cluster, also after one has failed."""
+    from pyspark.sql import SparkSession
+
     folder = tmp_path_factory.mktemp("driver")
-    started: list[Any] = []
-
-    def running() -> Any:
-        if not started or started[-1]._jsc.sc().isStopped():
-            started.append(start_session(cluster.master, MEMORY, folder))
-        return started[-1]
-
-    yield running
-    for each in started[-1:]:
-        each.stop()
+    yield lambda: SparkSession.getActiveSession() or start_session(cluster.master, MEMORY, folder)
+    end_java()
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +70,27 @@ def people(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> L
 @pytest.fixture(scope="module")
 def many_files(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     return write_lake(tmp_path_factory.mktemp("many"), files=40, rows=2000, people=500)
+
+
+@pytest.fixture
+def fresh_java() -> Iterator[None]:
+    """End this process's Java, in which a master on this machine would leave its own secret."""
+    end_java()
+    yield
+    end_java()
+
+
+def end_java() -> None:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if active := SparkSession.getActiveSession():
+        active.stop()
+    if gateway := SparkContext._gateway:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait(60)
+        SparkContext._gateway = SparkContext._jvm = None
 
 
 def counting_by(session: Any, lake: Lake, folder: Path) -> Cluster:
@@ -201,12 +216,8 @@ def test_a_file_that_changed_or_vanished_is_named(
 @pytest.mark.django_db
 @pytest.mark.parametrize("local", [True, False])
 def test_a_folder_is_counted_from_its_declaration_to_a_map(
-    cluster: SparkCluster, tmp_path: Path, settings: Any, local: bool
+    cluster: SparkCluster, fresh_java: None, tmp_path: Path, settings: Any, local: bool
 ) -> None:
-    from pyspark.sql import SparkSession
-
-    if active := SparkSession.getActiveSession():
-        active.stop()
     use_empty_storages(settings, tmp_path)
     folder = tmp_path / "lake"
     settings.DPGEO_SOURCES = [f"office/lake=spark:{folder}"]

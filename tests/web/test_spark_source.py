@@ -86,7 +86,12 @@ def test_a_file_that_changed_is_named_and_nothing_is_drawn(
 
 @pytest.mark.parametrize(
     ("kind", "words"),
-    [("disk", "disk space"), ("executors", "no worker"), ("MemoryError", "(MemoryError)")],
+    [
+        ("disk", "disk space"),
+        ("session", "its address"),
+        ("executors", "no worker"),
+        ("MemoryError", "(MemoryError)"),
+    ],
 )
 def test_a_cluster_that_cannot_count_ends_a_map_before_noise(
     lake: Path, monkeypatch: pytest.MonkeyPatch, kind: str, words: str
