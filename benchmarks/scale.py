@@ -215,7 +215,7 @@ def _memory_mib(process: int) -> int:
     """Return the sum of the largest memory of a process and of each of its descendants."""
     with suppress(OSError):
         status = Path(f"/proc/{process}/status").read_text()
-        own = int(status.partition("VmHWM:")[2].split()[0]) >> 10
+        own = int((status.partition("VmHWM:")[2] or "0").split()[0]) >> 10
         return own + sum(map(_memory_mib, _children(process)))
     return 0
 
