@@ -311,7 +311,7 @@ DPGEO_SOURCES = env.list("DPGEO_SOURCES", default=[])
 """Folders and servers from which data may be registered, each for one organisation.
 
 An entry is organisation/name=, followed by /folder, spark:/folder, s3://bucket or
-postgresql://server.
+postgresql://server. With nocopy: before the address, no copy of the rows is kept.
 """
 DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
 """Spark's master: local[2] for two threads on this machine ("*" for one per processor), or the

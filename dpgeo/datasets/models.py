@@ -314,9 +314,10 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One uploaded file, or a snapshot of a registered folder, which has a `source` instead.
+    """One uploaded file, or a snapshot of a registered folder or table, which has a `source`.
 
-    `raw_name` and `canonical_name` name files in the private storage; a snapshot has neither.
+    `raw_name` and `canonical_name` name files in the private storage. A snapshot has no raw file,
+    and no canonical one if its rows must not be copied.
 
     `report` is private: it counts the rows that were read, that were accepted, and that were
     rejected for each reason. `preview` contains rows; it is JSON stored as text, because column

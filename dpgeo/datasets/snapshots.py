@@ -141,13 +141,15 @@ class Snapshot:
         }
 
     @property
-    def until(self) -> str:
-        """The greatest value in the snapshot of the column that only grows, as text.
-
-        It is "" if no such column is declared or the snapshot is not taken yet.
-        """
+    def span(self) -> Span | None:
+        """The last span of a table's rows; None without a column that only grows."""
         spans = [Span.of(file) for file in self.files] if self.as_of else []
-        return next((each.until or "" for each in reversed(spans) if each), "")
+        return next((each for each in reversed(spans) if each), None)
+
+    @property
+    def until(self) -> str:
+        """The greatest value in the snapshot of the column that only grows, as text, or ""."""
+        return (self.span.until if self.span else None) or ""
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -208,7 +210,7 @@ def snapshot_take(
     except InvalidInput as error:
         raise Conflict(error.phrase) from None
     if named.as_of:
-        listed = [Span(named.as_of, _read_until(dataset)).recorded(file) for file in listed]
+        listed = [_next_span(dataset, named.as_of).recorded(file) for file in listed]
     elif dataset.grows:
         listed = _new_files(dataset, listed)
     part = Part(tuple(listed), confirmed_columns(upload), tuple(closed))
@@ -284,12 +286,22 @@ def _files(version: Upload) -> list[Upload]:
     return uploads
 
 
-def _read_until(dataset: Dataset) -> str | None:
-    """Return up to which value of its growing column a table is in a dataset that grows."""
+def _next_span(dataset: Dataset, column: str) -> Span:
+    """Return the span of a table's rows to be read next; in a dataset that grows, of new rows.
+
+    If an earlier span is in the data no more, because its columns were confirmed again, it is read
+    first.
+    """
     if not dataset.grows:
-        return None
+        return Span(column)
     ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
-    return Snapshot.of(last).until or None if (last := ready.order_by("-version").first()) else None
+    files = [file for each in ready.order_by("created_at") for file in Snapshot.of(each).files]
+    spans = [span for span in map(Span.of, files) if span and span.until is not None]
+    last = Span(column)
+    while following := next((each for each in spans if each.after == last.until), None):
+        spans.remove(following)
+        last = following
+    return Span(column, last.until, spans[0].after if spans else None, last.rows)
 
 
 def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
@@ -378,6 +390,14 @@ def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
         return location_of(dataset.organisation.slug, snapshot.location)
     except InvalidInput as error:
         raise Conflict(error.phrase) from None
+
+
+def is_copied(version: Upload) -> bool:
+    """Return whether canonical files of all rows of a version are kept.
+
+    Raises Conflict if the version was replaced.
+    """
+    return all(each.canonical_name or not each.source for each in _files(version))
 
 
 def is_in_place(version: Upload) -> bool:

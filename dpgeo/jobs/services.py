@@ -63,12 +63,13 @@ class Reaped:
     failed: int
 
 
-def job_create(*, task: str, job_id: UUID | None = None) -> Job:
+def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
     """Create a queued job, which does not run before `job_wake` is called.
 
-    It gets a random id if `job_id` is None. Raises IntegrityError if a job with this id exists.
+    The job gets a random id if `job_id` is None. `drawing` means that the job must never be
+    refunded, as if nothing was debited for it. Raises IntegrityError if a job with this id exists.
     """
-    job = Job.objects.create(id=job_id or uuid.uuid4(), task=task)
+    job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
     return job
 

@@ -57,7 +57,7 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.snapshots import is_in_place, rows_in_place, version_paths
+from dpgeo.datasets.snapshots import is_copied, is_in_place, rows_in_place, version_paths
 from dpgeo.datasets.spark_folders import spark_view
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
@@ -143,7 +143,7 @@ def read_and_draw(
     lease.step(COUNTING)
     with work_folder() as folder, ExitStack() as opened:
         in_place = is_in_place(upload)
-        if release.by_key:
+        if release.by_key and not is_copied(upload):
             lease.set_drawing()
         counted: dict[str, Any] = {
             "domain": domain,
@@ -165,6 +165,8 @@ def read_and_draw(
                 path = _copied_rows(upload, request.window, folder)
             else:
                 paths = opened.enter_context(version_paths(upload, lease))
+                if release.by_key:
+                    lease.set_drawing()
                 path = _counted_rows(paths, request.window, dataset, folder, lease)
             view = (
                 DuckDBView(path, **counted)

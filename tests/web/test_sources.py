@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
+from django.core.management import CommandError, call_command
 
 from dpgeo.accounts.models import Role
+from dpgeo.commands import console
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease, PointsRelease
@@ -46,6 +49,7 @@ from tests.makers import (
     make_request,
     make_user,
 )
+from tests.web.desk import make_desk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
@@ -193,6 +197,50 @@ def people_in(upload: Upload) -> list[list[tuple[Any, ...]]]:
     return sorted(map(sorted, rows.values()))
 
 
+def test_a_folder_is_registered_on_a_terminal(
+    dataset: Dataset, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
+    write(folder / "trips/a.parquet", range(30))
+    output = io.StringIO()
+    columns = ("--person", "who", "--longitude", "lon", "--latitude", "lat", "--time", "seen")
+    call_command("register", dataset.slug, "lake", "trips", *columns, stdout=output)
+    assert "30 of 30 rows accepted" in output.getvalue()
+    dataset.refresh_from_db()
+    assert exactly(dataset) == 30
+    with pytest.raises(CommandError, match="NAME"):
+        call_command("register", dataset.slug, "sea", "trips", *columns, stdout=output)
+
+
+@pytest.mark.parametrize(("copied", "said"), [("", "copied when"), ("nocopy:", "not copied; read")])
+def test_a_folder_is_registered_and_read_again_at_the_desk(
+    folder: Path, settings: Any, copied: str, said: str
+) -> None:
+    desk = make_desk("Office")
+    settings.DPGEO_SOURCES = [f"office/lake={copied}{folder}"]
+    dataset = desk.declare(new_files="append")
+    write(folder / "trips/a.parquet", range(30))
+    page = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    assert "Or read a folder or a table" in page
+    address = f"/desk/datasets/{dataset.slug}/register/"
+    wrong = desk.client.post(address, {"location": "lake", "folder": "none"})
+    assert "There is no such folder." in wrong.content.decode()
+    for number in (1, 2):
+        answer = desk.client.post(address, {"location": "lake", "folder": "trips", "as_of": ""})
+        upload = Upload.objects.latest("created_at")
+        assert answer["Location"] == f"/desk/uploads/{upload.pk}/"
+        upload_confirm(upload=upload, columns=COLUMNS)
+        assert upload_ingest(upload_id=upload.pk)
+        page = desk.page(f"/desk/datasets/{dataset.slug}/")
+        assert said in page
+        assert "adds what is new" in page
+        write(folder / f"trips/b{number}.parquet", range(5))
+    page = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    assert "Read the data again" in page
+    assert "rows that are new in the table, are added" in page
+    assert "Choose your file" not in page
+
+
 @pytest.mark.usefixtures("unkept")
 def test_rows_that_are_not_to_be_copied_are_read_for_every_map(
     dataset: Dataset, folder: Path
@@ -258,6 +306,23 @@ def test_a_changed_file_that_is_not_copied_is_named_and_nothing_is_counted(
     path.write_bytes(before[0])
     os.utime(path, ns=(before[1], before[1]))
     assert exactly(dataset) == 30
+
+
+@pytest.mark.usefixtures("unkept")
+def test_a_key_is_not_refunded_for_a_source_that_cannot_be_read(
+    dataset: Dataset, folder: Path
+) -> None:
+    """Otherwise a key could learn for free, as often as it likes, whether the data changed."""
+    path = write(folder / "a.parquet", range(30))
+    registered(dataset)
+    waiting = make_request(dataset, **EXACT)
+    Release.objects.filter(pk=waiting.pk).update(by_key=True)
+    path.unlink()
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    dataset.ledger.refresh_from_db()
+    assert (waiting.job.state, waiting.job.drawing) == (JobState.FAILED, True)
+    assert dataset.ledger.spent_units == 100_000_000
 
 
 def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_is_stored(

@@ -48,12 +48,14 @@ class Span:
     """Rows of a table in which the column `column`, which only grows, is in a range of values.
 
     The values, as PostgreSQL writes them, are greater than `after` and at most `until`. `after` is
-    None for all rows from the beginning, and `until` is None before the rows are read.
+    None for all rows from the beginning, and `until` is None before the rows are read. `rows` is
+    how many rows the table had up to `until` when they were read; before that, up to `after`.
     """
 
     column: str
     after: str | None = None
     until: str | None = None
+    rows: int = 0
 
     @classmethod
     def of(cls, file: SourceFile) -> Span | None:
@@ -62,7 +64,7 @@ class Span:
 
     def recorded(self, file: SourceFile) -> SourceFile:
         """Return what stands for a table, with this span."""
-        return replace(file, stamp=json.dumps([self.column, self.after, self.until]))
+        return replace(file, stamp=json.dumps([self.column, self.after, self.until, self.rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +154,36 @@ class TableLocation(Location):
 def _ended(connection: psycopg.Connection, folder: str, column: Column, span: Span) -> Span:
     """Return a span that ends, if it has no end yet, with the greatest value now.
 
-    Infinite days and times are left out: no later value would be greater. Raises Conflict if no row
-    is new.
+    Raises Conflict if no row is new, or if rows that were not read before have smaller values, as
+    those of a transaction that was committed late.
     """
     if span.until is not None:
         return span
-    where, values = _within(column, span)
-    query = f"SELECT max({column.quoted})::text FROM {quoted_table(folder)} {where}"
-    (greatest,) = connection.execute(query.encode(), values).fetchone() or (None,)
-    if greatest is None and span.after is not None:
+    where, _ = _within(column, Span(span.column))
+    query = (
+        f"SELECT max({column.quoted})::text, count(*), "
+        f"count(*) FILTER (WHERE {column.quoted} <= $1::text::{column.type_name}) "
+        f"FROM {quoted_table(folder)} {where}"
+    )
+    found = connection.execute(query.encode(), [span.after]).fetchone()
+    greatest, rows, before = found or (None, 0, 0)
+    if before > span.rows:
+        raise Conflict(
+            "The table {table!r} has rows that were not there when it was last read, though their "
+            "{column!r} is not greater than what was read then. Give these rows greater values.",
+            table=folder,
+            column=column.name,
+        )
+    if span.after is not None and rows == before:
         raise Conflict("The table {table!r} has no new rows.", table=folder)
-    return replace(span, until=greatest)
+    return replace(span, until=greatest, rows=rows)
 
 
 def _within(column: Column, span: Span) -> tuple[str, list[str]]:
-    """Return SQL for the rows of a span, and its parameters."""
+    """Return SQL for the rows of a span, and its parameters.
+
+    Infinite days and times are left out: no later value would be greater.
+    """
     conditions = [f"{column.quoted} IS NOT NULL"]
     if column.kind != WHOLE:
         conditions.append(f"isfinite({column.quoted})")
