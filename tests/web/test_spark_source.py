@@ -165,3 +165,31 @@ def test_spark_reads_buckets_and_absolute_paths(settings: Any) -> None:
     settings.DPGEO_SOURCES = ["office/lake=spark:trips"]
     with pytest.raises(ValueError, match="DPGEO_SOURCES"):
         locations()
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("moto"), reason="moto: make .venv/done/full")
+def test_objects_are_fetched_unless_they_changed(
+    lake: Path, counting: list[Question], settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import boto3
+    from moto import mock_aws
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "nothing")
+    settings.DPGEO_S3_REGION = "us-east-1"
+    settings.DPGEO_SOURCES = ["office/lake=spark:s3://bucket/trips"]
+    dataset = sources.declared()
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        for name, people in (("day=1/a", range(30)), ("day=2/a", range(10))):
+            content = sources.write(lake / "a.parquet", people).read_bytes()
+            client.put_object(Bucket="bucket", Key=f"trips/{name}.parquet", Body=content)
+        sources.registered(dataset)
+        assert sources.exactly(dataset, bound=2) == 40
+        assert len(counting) == 1
+        other = sources.write(lake / "a.parquet", range(4)).read_bytes()
+        client.put_object(Bucket="bucket", Key="trips/day=2/a.parquet", Body=other)
+        release = make_release(dataset, **EXACT)
+        assert "'day=2/a.parquet'" in str(release.job.failure)
+        assert not release.job.drawing
