@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,28 @@ def test_every_measurement_is_duckdbs(
     lake.assert_equal(lake.counted_records(records.view(counts, tmp_path)), expected)
 
 
-def test_an_erased_person_is_left_out_and_no_secret_is_in_the_clusters_files(
-    cluster: SparkCluster, session: Callable[[], Any], people: Lake, tmp_path: Path
+@dataclass
+class Recorded:
+    """Rows of Spark; the functions that are applied to them are kept as they are sent."""
+
+    rows: Any
+    sent: list[bytes]
+
+    def mapInArrow(self, work: Any, schema: Any) -> Any:  # noqa: N802 - Spark's name
+        self.sent.append(pickle.dumps(work))
+        return self.rows.mapInArrow(work, schema)
+
+
+def test_an_erased_person_is_left_out_and_no_secret_reaches_the_cluster(
+    cluster: SparkCluster,
+    session: Callable[[], Any],
+    people: Lake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    sent: list[bytes] = []
+    each_file = Cluster._each_file
+    monkeypatch.setattr(Cluster, "_each_file", lambda *both: Recorded(each_file(*both), sent))
     # No row has the name "p999".
     names = ["p\xe912", "p999"]
     hashes = frozenset(next(iter(rehashed([name], KEY, _Every(), KEY))) for name in names)
@@ -130,13 +150,15 @@ def test_an_erased_person_is_left_out_and_no_secret_is_in_the_clusters_files(
     whole = people.duckdb_view(tmp_path, bound=10**6).histogram(GRID)._read_by_meter()
     assert 0 < whole.sum() - found.sum() < 30
 
+    assert len(sent) == 2
     written = [(path, path.read_bytes()) for path in cluster.written()]
     text = b"".join(content for path, content in written if path.suffix in {".log", ".out"})
     # The logs are as full as they can be: plans and public numbers are in them.
     for word in (b"MapInArrow", b"person_high", b"dpgeo.zip"):
         assert word in text
     assert any("work/app-" in str(path) for path, _ in written)
-    for path, content in written:
+    tasks = [(Path(f"task-{number}"), task) for number, task in enumerate(sent)]
+    for path, content in [*written, *tasks]:
         for secret in (SALT, KEY, KEY[32:], *hashes):
             for start in range(0, 16, 8):
                 half = secret[start : start + 8]

@@ -16,7 +16,7 @@ import pytest
 
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.engine.duckdb_view import Answer
-from dpgeo.engine.spark import grouping_key, public_draw, zipped_package
+from dpgeo.engine.spark import Cluster, grouping_key, public_draw, zipped_package
 from dpgeo.engine.spark_tasks import Question, SparkError, Task
 from tests import lake
 from tests.lake import GRID, SALT, ZONES, Lake, added, count_by_tasks, write_lake
@@ -163,6 +163,29 @@ def test_errors_in_a_task_do_not_quote_values(
     assert "secret" not in str(caught.value)
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
+
+
+def test_a_session_that_fails_at_its_end_discards_no_draw(people: Lake, tmp_path: Path) -> None:
+    stopped = []
+
+    class Session:
+        def stop(self) -> None:
+            stopped.append(1)
+            raise RuntimeError
+
+    cluster = Cluster(
+        master="",
+        files=people.files,
+        secret=b"",
+        key=b"",
+        between=None,
+        memory_bytes=1,
+        folder=tmp_path,
+        _session=Session(),
+    )
+    with cluster:
+        drawn = "noise"
+    assert (drawn, stopped) == ("noise", [1])
 
 
 def test_executors_get_the_modules_that_they_import_and_no_others(tmp_path: Path) -> None:
