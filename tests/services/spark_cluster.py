@@ -105,8 +105,14 @@ class SparkCluster:
         found = self._logged("master", r"Starting Spark master at (spark://\S+)")
         self.master = found[1]
 
-    def add_worker(self, name: str, local: Path | None = None) -> Program:
+    def keep_workers(self, number: int) -> None:
+        """Start workers until so many are running."""
+        while sum(worker.process.poll() is None for worker in self.workers) < number:
+            self.add_worker()
+
+    def add_worker(self, local: Path | None = None) -> Program:
         """Start a worker with one core; its executors' temporary files are in `local`."""
+        name = f"worker-{len(self.workers)}"
         worker = self._run(
             name,
             "worker.Worker",
@@ -183,8 +189,7 @@ def running_cluster(folder: Path, executor_memory: str = "512m") -> Iterator[Spa
     cluster = SparkCluster(folder, executor_memory)
     try:
         cluster.start()
-        cluster.add_worker("one")
-        cluster.add_worker("two")
+        cluster.keep_workers(2)
         yield cluster
     finally:
         cluster.stop()

@@ -20,7 +20,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.engine import spark
 from dpgeo.engine.spark import Cluster, grouping_key, problem_with_spark, public_draw, start_session
-from dpgeo.engine.spark_tasks import Question, SparkError
+from dpgeo.engine.spark_tasks import SparkError
 from dpgeo.ingest.persons import rehashed
 from dpgeo.jobs.models import JobState
 from tests import lake
@@ -28,7 +28,7 @@ from tests.disks import small_disk
 from tests.lake import GRID, SALT, Lake, write_lake
 from tests.makers import make_release
 from tests.requirements import need
-from tests.services.spark_cluster import Program, SparkCluster, running_cluster, wait_for
+from tests.services.spark_cluster import SparkCluster, running_cluster, wait_for
 from tests.storages import use_empty_storages
 from tests.web import test_sources as sources
 
@@ -38,6 +38,9 @@ KEY = bytes(range(100, 164))
 """The key with which a dataset's persons are hashed, and which Spark must not know."""
 
 MEMORY = 512 << 20
+
+FILES = 20
+"""Number of files in the larger folder, each of which is a task."""
 
 
 @pytest.fixture(scope="module")
@@ -55,11 +58,16 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
 def session(
     cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Any]]:
-    """Return a function that returns a session of the cluster, also after one has failed."""
+    """Return a function that returns a session, and starts what an earlier test has ended."""
     from pyspark.sql import SparkSession
 
     folder = tmp_path_factory.mktemp("driver")
-    yield lambda: SparkSession.getActiveSession() or start_session(cluster.master, MEMORY, folder)
+
+    def running() -> Any:
+        cluster.keep_workers(2)
+        return SparkSession.getActiveSession() or start_session(cluster.master, MEMORY, folder)
+
+    yield running
     end_java()
 
 
@@ -70,7 +78,7 @@ def people(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> L
 
 @pytest.fixture(scope="module")
 def many_files(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return write_lake(tmp_path_factory.mktemp("many"), files=40, rows=2000, people=500)
+    return write_lake(tmp_path_factory.mktemp("many"), files=FILES, rows=2000, people=500)
 
 
 @pytest.fixture
@@ -192,7 +200,7 @@ def test_what_is_lost_is_counted_again_and_changes_no_count(
     before = log.stat().st_size
 
     def kill() -> None:
-        wait_for(lambda: 5 <= tasks_done(running) < 35, "a stage of 40 tasks that runs")
+        wait_for(lambda: 4 <= tasks_done(running) < FILES - 4, "a task for each file")
         killed.extend(worker.executors())
         if lost == "machine":
             worker.kill()
@@ -209,8 +217,6 @@ def test_what_is_lost_is_counted_again_and_changes_no_count(
     np.testing.assert_array_equal(found, expected.histogram(GRID)._read_by_meter())
     said = log.read_text(errors="replace")[before:]
     assert re.search(r"Lost executor|Lost task", said)
-    if lost == "machine":
-        cluster.add_worker(f"instead-of-{worker.folder.name}")
 
 
 def tasks_done(session: Any) -> int:
@@ -240,6 +246,7 @@ def test_a_file_that_changed_or_vanished_is_named(
 def test_a_folder_is_counted_from_its_declaration_to_a_map(
     cluster: SparkCluster, fresh_java: None, tmp_path: Path, settings: Any, local: bool
 ) -> None:
+    cluster.keep_workers(2)
     use_empty_storages(settings, tmp_path)
     folder = tmp_path / "lake"
     settings.DPGEO_SOURCES = [f"office/lake=spark:{folder}"]
@@ -259,34 +266,24 @@ def test_a_folder_is_counted_from_its_declaration_to_a_map(
 
 def test_a_full_disk_and_a_cluster_without_workers_are_named(
     cluster: SparkCluster,
-    session: Callable[[], Any],
+    fresh_java: None,
     many_files: Lake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session().stop()
     for worker in cluster.workers:
         worker.kill()
     with small_disk(tmp_path / "small", 2 << 20) as disk:
-        small = cluster.add_worker("small", disk.folder)
-        assert failure(session(), many_files, tmp_path) == "disk"
+        small = cluster.add_worker(disk.folder)
+        session = start_session(cluster.master, MEMORY, tmp_path)
+        assert failure(session, many_files, tmp_path) == "disk"
         monkeypatch.setattr(spark, "ALONE_SECONDS", 6.0)
-        kill_all(small)
-        assert failure(session(), many_files, tmp_path) == "executors"
-        session().stop()
-    for name in ("after-one", "after-two"):
-        cluster.add_worker(name)
-
-
-def kill_all(worker: Program) -> None:
-    worker.kill()
-    assert worker.process.poll() is not None
+        small.kill()
+        assert failure(session, many_files, tmp_path) == "executors"
 
 
 def failure(session: Any, many_files: Lake, folder: Path) -> str:
-    def count(question: Question) -> Iterator[Any]:
-        return counting_by(session, many_files, folder).count(question)
-
+    counts = counting_by(session, many_files, folder).count
     with pytest.raises(SparkError) as caught:
-        many_files.view(count, folder, counting=Counting.VISITS).histogram(GRID)
+        many_files.view(counts, folder, counting=Counting.VISITS).histogram(GRID)
     return caught.value.kind
