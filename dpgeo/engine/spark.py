@@ -87,8 +87,11 @@ KEYS = {"cell", "binned", "contributions"}
 NAMES = 100_000
 """Number of identifiers that are hashed at a time."""
 
-ALONE_SECONDS = 120.0
-"""Seconds after which a question fails if the cluster has no executor for it."""
+ALONE_SECONDS = 300.0
+"""Seconds after which a question fails if the cluster has no executor for it.
+
+Starting one may take minutes, for example if Kubernetes first fetches its image.
+"""
 
 WATCH_SECONDS = 2.0
 
@@ -181,7 +184,10 @@ class SparkView(DuckDBView):
         parameters: Parameters,
         passes: int,
     ) -> Iterator[Answer]:
-        """Yield the partitions' results of a query, or their sum."""
+        """Yield the result for no rows, then the partitions' results or their sum.
+
+        The first is for windows in which no file has rows: what is made of them looks as usual.
+        """
         import pyarrow as pa
 
         schema = self._rows.schema if self._zones is None else zoned_schema(self._rows.schema)
@@ -193,6 +199,7 @@ class SparkView(DuckDBView):
             places, ranks = np.asarray(table["place"]), np.asarray(table["rank"])
         inputs = inputs_of(query, parameters | people_of(0, 1))
         empty = run_streamed(connection, query, inputs, schema, [])
+        yield empty
         yield from self._count(
             Question(
                 query=query,
@@ -370,13 +377,15 @@ def watched(session: Any, work: Callable[[], Any]) -> Any:
 
     def watch() -> None:
         alone = 0.0
-        while not done.wait(WATCH_SECONDS):
-            # The driver is one of them.
-            others = context._jsc.sc().getExecutorMemoryStatus().size() - 1
-            alone = 0.0 if others else alone + WATCH_SECONDS
-            if alone >= ALONE_SECONDS:
-                is_alone.set()
-                context.cancelAllJobs()
+        # If the session has ended, asking it fails, and so does `work`.
+        with suppress(Exception):
+            while not done.wait(WATCH_SECONDS):
+                # The driver is one of them.
+                others = context._jsc.sc().getExecutorMemoryStatus().size() - 1
+                alone = 0.0 if others else alone + WATCH_SECONDS
+                if alone >= ALONE_SECONDS:
+                    is_alone.set()
+                    context.cancelAllJobs()
 
     watcher = threading.Thread(target=watch, daemon=True)
     if not context.master.startswith("local"):

@@ -57,6 +57,15 @@ def test_every_measurement_is_duckdbs(
     assert expected["grid"].sum() > 50
 
 
+def test_a_window_without_files_is_measured_as_usual(people: Lake, tmp_path: Path) -> None:
+    found = lake.counted(people.view(lambda _: iter(()), tmp_path))
+    assert found.keys() == lake.counted(people.view(by_tasks(people), tmp_path)).keys()
+    for name in found.keys() - {"pairs", "sparse"}:
+        assert not found[name].any()
+    assert not found["pairs"].size
+    assert not found["sparse"].size
+
+
 def test_records_are_counted_once_in_overlapping_zones(people: Lake, tmp_path: Path) -> None:
     records = Lake(people.folder, Unit.RECORD)
     view = records.view(by_tasks(records), tmp_path)
