@@ -514,6 +514,20 @@ def test_only_folders_that_the_settings_name_for_the_organisation_are_read(
 
 
 @pytest.mark.usefixtures("unkept")
+def test_people_of_rows_that_are_not_copied_are_compared_as_well(
+    dataset: Dataset, folder: Path
+) -> None:
+    write(folder / "a.parquet", range(120))
+    registered(dataset)
+    other = make_dataset(dataset.organisation, budget=1000)
+    content = write(folder / "other/b.parquet", range(100, 220)).read_bytes()
+    file = make_received(other, content, "b.parquet")
+    upload_confirm(upload=file, columns=COLUMNS)
+    assert upload_ingest(upload_id=file.pk)
+    assert [each.other for each in other.people_warnings.all()] == [dataset]
+
+
+@pytest.mark.usefixtures("unkept")
 def test_a_folder_that_left_the_settings_is_not_read(
     dataset: Dataset, folder: Path, settings: Any
 ) -> None:
