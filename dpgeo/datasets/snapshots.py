@@ -52,9 +52,7 @@ from dpgeo.datasets.sources import Location, SourceFile, changed, unreadable, wi
 from dpgeo.datasets.spark_folders import SparkLocation
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.versions import files_of
-from dpgeo.engine.people_file import write_people
 from dpgeo.ingest.batch import Batch
-from dpgeo.ingest.ingestion import ingest_batches
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.jobs.lease import JobLease
@@ -267,6 +265,8 @@ def people_paths(version: Upload, lease: JobLease) -> Iterator[Sequence[Path]]:
         with version_paths(version, lease) as paths:
             yield paths
         return
+    from dpgeo.engine.people_file import write_people
+
     rows = rows_in_place(version)
     with work_folder() as folder:
         path = folder / "people.parquet"
@@ -329,6 +329,8 @@ def _read(
     erased: Collection[bytes] = (),
 ) -> Taken:
     """Read all rows once; in the result, `snapshot` states what identifies them."""
+    from dpgeo.ingest.ingestion import ingest_batches
+
     if isinstance(_location(dataset, snapshot), SparkLocation):
         return _read_in_place(dataset, snapshot, target, lease, erased)
     readers = _readers(dataset, snapshot, erased)
@@ -527,6 +529,7 @@ def _read_in_place(
 
     In the result, `snapshot` states the rows and times of each file.
     """
+    from dpgeo.engine.people_file import write_people
     from dpgeo.ingest.canonical import declared_schema
 
     tally, found = Tally(), list[SourceFile]()

@@ -58,12 +58,10 @@ from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.snapshots import is_copied, is_in_place, rows_in_place, version_paths
-from dpgeo.datasets.spark_folders import spark_view
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
 from dpgeo.engine.series_view import SeriesView
-from dpgeo.engine.spark import write_rows
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
 from dpgeo.jobs.outages import outage_of
@@ -158,6 +156,8 @@ def read_and_draw(
         allowances = allowances_of(release, folder)
         view: DuckDBView
         if in_place and allowances is None:
+            from dpgeo.datasets.spark_counts import spark_view
+
             rows = rows_in_place(upload, request.window)
             view = opened.enter_context(spark_view(rows, **counted))
         else:
@@ -212,6 +212,8 @@ def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
     A period of a series is counted from such a copy, because the only view that also finds out how
     many of the series' contributions each person has used, `SeriesView`, reads a single file.
     """
+    from dpgeo.engine.spark import write_rows
+
     target = folder / "gathered.parquet"
     write_rows(rows_in_place(upload, window), target)
     return target

@@ -35,7 +35,7 @@ def lake(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Path
     path = tmp_path / "lake"
     path.mkdir()
     settings.DPGEO_SOURCES = [f"office/lake=spark:{path}"]
-    monkeypatch.setattr("dpgeo.datasets.spark_folders.problem_with_spark", lambda: "")
+    monkeypatch.setattr("dpgeo.engine.spark.problem_with_spark", lambda: "")
     return path
 
 
