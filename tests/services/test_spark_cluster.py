@@ -173,7 +173,7 @@ def test_an_erased_person_is_left_out_and_no_secret_reaches_the_cluster(
                 assert half not in content, path
                 assert half.hex().encode() not in content.lower(), path
                 for order in ("big", "little"):
-                    number = str(int.from_bytes(half, order)).encode()  # type: ignore[arg-type]
+                    number = str(int.from_bytes(half, order)).encode()
                     assert number not in content, path
         assert "p\xe9".encode() not in content, path
         assert b"pe\xcc\x81" not in content, path
