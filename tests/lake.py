@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,38 +199,19 @@ def added(parts: list[pa.RecordBatch], question: Question) -> Iterator[Answer]:
     yield {name.removesuffix("_sum"): found[name].to_numpy() for name in found.column_names}
 
 
-def counted_records(view: DuckDBView) -> dict[str, NDArray[Any]]:
-    """Return the counts that are made where records are the privacy unit."""
-    return {
-        "grid": view.histogram(GRID)._read_by_meter(),
-        "hours": view.sliced_histogram(SlicedGrid(GRID, HOURS))._read_by_meter(),
-        "zones": view.zone_counts(ZONES)._read_by_meter(),
-        "places": view.zone_counts(NEAR)._read_by_meter(),
-        "fares": view.value_shares(ZONES, FARE)._read_by_meter(),
-    }
+def counted(view: DuckDBView, names: Iterable[str] = ()) -> dict[str, NDArray[Any]]:
+    """Return the results of some measurements, or else of all that the privacy unit allows."""
+    allowed = MEASUREMENTS if view.unit is Unit.PERSON else FOR_RECORDS
+    return {name: np.asarray(allowed[name](view)) for name in names or allowed}
 
 
-def counted(view: DuckDBView) -> dict[str, NDArray[Any]]:
-    """Return the result of every kind of measurement that sums over people can make."""
-    by_mode = SlicedGrid(GRID, Slicing(HALF_DAYS, "Europe/Berlin", MODE))
-    popularity = Popularity(GRID, view.popularity(GRID)._read_by_meter())
-    popular_zones = Popularity(ZONES, view.popularity(ZONES)._read_by_meter())
-    person, cell = view.visits(GRID)._read_by_meter()
-    totals = view.totals(GRID, sightings=4, visits=5)
-    return counted_records(view) | {
-        "modes": view.sliced_histogram(by_mode)._read_by_meter(),
-        "zones by hours": view.sliced_histogram(SlicedZones(ZONES, HOURS))._read_by_meter(),
-        "bins": view.value_histogram(GRID, FARE, 4)._read_by_meter(),
-        "popular": view.preferring(popularity).histogram(GRID)._read_by_meter(),
-        "popular zones": view.preferring(popular_zones).zone_counts(ZONES)._read_by_meter(),
-        "sparse": np.concatenate(view.sparse_histogram(GRID)._read_by_meter()),
-        "pairs": sets_of_cells(person, cell),
-        "people": totals.people._read_by_meter(),
-        "sightings": totals.sightings._read_by_meter(),
-        "visits": totals.visits._read_by_meter(),
-        "contributions": view.contributions(GRID, 5)._read_by_meter(),
-        "other bound": view.with_bound(1).histogram(GRID)._read_by_meter(),
-    }
+def _popular(view: DuckDBView, regions: Any) -> DuckDBView:
+    return view.preferring(Popularity(regions, view.popularity(regions)._read_by_meter()))
+
+
+def _total(view: DuckDBView, name: str) -> NDArray[Any]:
+    total = getattr(view.totals(GRID, sightings=4, visits=5), name)
+    return np.asarray(total._read_by_meter())
 
 
 def sets_of_cells(person: NDArray[np.int64], cell: NDArray[np.int64]) -> NDArray[Any]:
@@ -239,6 +220,36 @@ def sets_of_cells(person: NDArray[np.int64], cell: NDArray[np.int64]) -> NDArray
     for one, where in zip(person.tolist(), cell.tolist(), strict=True):
         sets.setdefault(one, []).append(where)
     return np.array(sorted(str(sorted(each)) for each in sets.values()))
+
+
+BY_MODE = Slicing(HALF_DAYS, "Europe/Berlin", MODE)
+
+FOR_RECORDS: dict[str, Callable[[DuckDBView], Any]] = {
+    "grid": lambda view: view.histogram(GRID)._read_by_meter(),
+    "hours": lambda view: view.sliced_histogram(SlicedGrid(GRID, HOURS))._read_by_meter(),
+    "zones": lambda view: view.zone_counts(ZONES)._read_by_meter(),
+    "places": lambda view: view.zone_counts(NEAR)._read_by_meter(),
+    "fares": lambda view: view.value_shares(ZONES, FARE)._read_by_meter(),
+}
+"""Measurements where records are the privacy unit, which need no rows of one person together."""
+
+MEASUREMENTS = FOR_RECORDS | {
+    "modes": lambda view: view.sliced_histogram(SlicedGrid(GRID, BY_MODE))._read_by_meter(),
+    "zones by hours": lambda view: view.sliced_histogram(
+        SlicedZones(ZONES, HOURS)
+    )._read_by_meter(),
+    "bins": lambda view: view.value_histogram(GRID, FARE, 4)._read_by_meter(),
+    "popular": lambda view: _popular(view, GRID).histogram(GRID)._read_by_meter(),
+    "popular zones": lambda view: _popular(view, ZONES).zone_counts(ZONES)._read_by_meter(),
+    "sparse": lambda view: np.concatenate(view.sparse_histogram(GRID)._read_by_meter()),
+    "pairs": lambda view: sets_of_cells(*view.visits(GRID)._read_by_meter()),
+    "people": lambda view: _total(view, "people"),
+    "sightings": lambda view: _total(view, "sightings"),
+    "visits": lambda view: _total(view, "visits"),
+    "contributions": lambda view: view.contributions(GRID, 5)._read_by_meter(),
+    "other bound": lambda view: view.with_bound(1).histogram(GRID)._read_by_meter(),
+}
+"""All measurements that are sums over people."""
 
 
 def assert_equal(found: dict[str, NDArray[Any]], expected: dict[str, NDArray[Any]]) -> None:

@@ -69,8 +69,8 @@ def test_a_window_without_files_is_measured_as_usual(people: Lake, tmp_path: Pat
 def test_records_are_counted_once_in_overlapping_zones(people: Lake, tmp_path: Path) -> None:
     records = Lake(people.folder, Unit.RECORD)
     view = records.view(by_tasks(records), tmp_path)
-    expected = lake.counted_records(records.duckdb_view(tmp_path))
-    lake.assert_equal(lake.counted_records(view), expected)
+    expected = lake.counted(records.duckdb_view(tmp_path))
+    lake.assert_equal(lake.counted(view), expected)
     assert 0 < expected["zones"].sum() <= expected["grid"].sum()
 
 
