@@ -39,7 +39,7 @@ KEY = bytes(range(100, 164))
 
 MEMORY = 512 << 20
 
-FILES = 20
+FILES = 40
 """Number of files in the larger folder, each of which is a task."""
 
 
@@ -78,7 +78,7 @@ def people(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> L
 
 @pytest.fixture(scope="module")
 def many_files(cluster: SparkCluster, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return write_lake(tmp_path_factory.mktemp("many"), files=FILES, rows=2000, people=500)
+    return write_lake(tmp_path_factory.mktemp("many"), files=FILES, rows=20_000, people=5000)
 
 
 @pytest.fixture
