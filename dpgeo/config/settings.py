@@ -314,10 +314,8 @@ An entry is organisation/name=, followed by /folder, spark:/folder, s3://bucket 
 postgresql://server. With nocopy: before the address, no copy of the rows is kept.
 """
 DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
-"""Spark's master URL, which starts Spark on this machine with as many threads as the brackets say
-("*" for one per processor).
-
-Servers on other machines are not supported.
+"""Spark's master: local[2] for two threads on this machine ("*" for one per processor), or the
+address of a cluster, spark://host:7077 or k8s://https://host:443.
 """
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))

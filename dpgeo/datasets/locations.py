@@ -9,8 +9,9 @@ from django.conf import settings
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.postgresql.location import TableLocation
-from dpgeo.datasets.sources import OBJECT_STORE, Location
+from dpgeo.datasets.sources import Location
 from dpgeo.datasets.spark_folders import SparkLocation
+from dpgeo.ingest.recorded_files import OBJECT_STORE
 
 DATABASES = ("postgresql://", "postgres://")
 """Beginnings of the URLs of databases (`datasets.postgresql`); a URL may hold a password."""
@@ -66,10 +67,6 @@ def _parse(entry: str, number: int) -> Location:
     is_spark, root = root.startswith(SPARK), root.removeprefix(SPARK)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
         raise ValueError(f"DPGEO_SOURCES: the path of entry {number} is not absolute.")
-    if is_spark and root.startswith(OBJECT_STORE):
-        raise ValueError(
-            f"DPGEO_SOURCES: entry {number}: Spark reads folders of this machine alone."
-        )
     if is_spark:
         return SparkLocation(organisation, name, root, is_copied=False)
     return Location(organisation, name, root, is_copied)

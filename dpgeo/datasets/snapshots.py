@@ -49,13 +49,10 @@ from dpgeo.datasets.postgresql.location import Span
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.sources import Location, SourceFile, changed, unreadable, with_footer
-from dpgeo.datasets.spark_folders import SparkCounter, SparkLocation, SparkPart
+from dpgeo.datasets.spark_folders import SparkLocation
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.versions import files_of
-from dpgeo.engine.duckdb_view import HASHES
-from dpgeo.engine.in_place import EVERYBODY, write_people
 from dpgeo.ingest.batch import Batch
-from dpgeo.ingest.ingestion import ingest_batches
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.jobs.lease import JobLease
@@ -268,11 +265,13 @@ def people_paths(version: Upload, lease: JobLease) -> Iterator[Sequence[Path]]:
         with version_paths(version, lease) as paths:
             yield paths
         return
+    from dpgeo.engine.people_file import write_people
+
     rows = rows_in_place(version)
     with work_folder() as folder:
         path = folder / "people.parquet"
         write_people(
-            [rows.batches(*EVERYBODY)],
+            [rows.batches()],
             rows.schema,
             path,
             memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
@@ -330,6 +329,8 @@ def _read(
     erased: Collection[bytes] = (),
 ) -> Taken:
     """Read all rows once; in the result, `snapshot` states what identifies them."""
+    from dpgeo.ingest.ingestion import ingest_batches
+
     if isinstance(_location(dataset, snapshot), SparkLocation):
         return _read_in_place(dataset, snapshot, target, lease, erased)
     readers = _readers(dataset, snapshot, erased)
@@ -415,27 +416,26 @@ def is_in_place(version: Upload) -> bool:
 
 @dataclass
 class SourceRows:
-    """Rows of a version of the data that Spark counts (`engine.in_place.Rows`)."""
+    """Rows of a version of the data that Spark counts (`engine.spark.Rows`)."""
 
     readers: Sequence[PartReader]
-    number: int
     people: int
     between: tuple[int, int] | None = None
 
-    def counter(self) -> SparkCounter:
-        """Return an object by which Spark counts the rows."""
-        parts = [
-            SparkPart(
-                reader.location,
-                reader.folder,
-                [file for file in reader.part.files if file.may_hold(self.between)],
-                reader.schema,
-                reader.key,
-                frozenset(reader.erased),
-            )
+    @property
+    def number(self) -> int:
+        """The private number of rows in the files."""
+        return sum(file.rows for _, file in self.files)
+
+    @property
+    def files(self) -> list[tuple[PartReader, SourceFile]]:
+        """The files that may have rows in the window, with what reads them."""
+        return [
+            (reader, file)
             for reader in self.readers
+            for file in reader.part.files
+            if file.may_hold(self.between)
         ]
-        return SparkCounter(parts, self.between)
 
     @property
     def schema(self) -> pa.Schema:
@@ -444,20 +444,10 @@ class SourceRows:
 
         return declared_schema(self.readers[0].schema)
 
-    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of persons whose marks are from `first` to `last`, file by file.
-
-        A mark is a number of 64 bits that `person_marks` computes from a person's identifier. Where
-        records are the privacy unit, all rows of a file share a mark, given by the file's position.
-        """
-        people = None if (first, last) == EVERYBODY else (first, last)
-        files = [(reader, file) for reader in self.readers for file in reader.part.files]
-        for number, (reader, file) in enumerate(files):
-            mark = number * HASHES // len(files)
-            if reader.schema.unit is Unit.RECORD and not first <= mark <= last:
-                continue
-            if file.may_hold(self.between):
-                yield from reader.rows(file, Tally(), people, self.between)
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, file by file."""
+        for reader, file in self.files:
+            yield from reader.rows(file, Tally(), self.between)
 
 
 @dataclass
@@ -478,7 +468,6 @@ class PartReader:
         self,
         file: SourceFile,
         tally: Tally,
-        people: tuple[int, int] | None = None,
         between: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the canonical rows of a file.
@@ -486,14 +475,13 @@ class PartReader:
         Raises Conflict if it was changed since it was recorded, or cannot be read.
         """
         with self.location.opened(self.folder, file) as path:
-            yield from self.rows_at(path, file, tally, people, between)
+            yield from self.rows_at(path, file, tally, between)
 
     def rows_at(
         self,
         path: Path,
         file: SourceFile,
         tally: Tally,
-        people: tuple[int, int] | None = None,
         between: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the canonical rows of `file`, read from the local `path`."""
@@ -507,7 +495,6 @@ class PartReader:
                 self.key,
                 tally,
                 erased=self.erased,
-                people=people,
                 between=between,
             )
         except InvalidInput as error:
@@ -527,13 +514,8 @@ def rows_in_place(version: Upload, window: Window | None = None) -> SourceRows:
     readers = [
         reader for each in uploads for reader in _readers(dataset, Snapshot.of(each), erased=now)
     ]
-    files = [file for reader in readers for file in reader.part.files if file.may_hold(between)]
-    return SourceRows(
-        readers,
-        number=sum(file.rows for file in files),
-        people=sum(Snapshot.of(each).people for each in uploads),
-        between=between,
-    )
+    people = sum(Snapshot.of(each).people for each in uploads)
+    return SourceRows(readers, people, between)
 
 
 def _read_in_place(
@@ -547,6 +529,7 @@ def _read_in_place(
 
     In the result, `snapshot` states the rows and times of each file.
     """
+    from dpgeo.engine.people_file import write_people
     from dpgeo.ingest.canonical import declared_schema
 
     tally, found = Tally(), list[SourceFile]()

@@ -62,14 +62,6 @@ SAMPLED = 256
 If the table is nearly full and has fewer than half of them, the batch is hashed without it.
 """
 
-MARKED_BYTES = 64
-"""Number of first bytes of an identifier that enter its mark, a number (`person_marks`).
-
-The last 8 bytes enter it as well.
-"""
-
-ODD = np.uint64(0x9E3779B97F4A7C15)
-
 Known = dict[bytes, bytes]
 """Hashes by identifier. It holds identifiers, so it must not outlive the reading of a file."""
 
@@ -135,60 +127,6 @@ def rehashed(
 
 def _each(digests: bytes) -> list[bytes]:
     return [digests[place : place + 16] for place in range(0, len(digests), 16)]
-
-
-def person_marks(values: Any) -> NDArray[np.uint64]:
-    """Return a number, uint64 (n,), for each person, by which rows are selected.
-
-    A pass over the data, or a shard, reads the rows of the persons with marks in one range.
-
-    Rows to which `hash_persons` gives one hash have one mark, on every machine and however a file
-    stores them; the mark of a row that it refuses has no meaning. Computing a mark needs no key and
-    takes a tenth of the time of a hash, so rows of other people are skipped cheaply. Marks reveal
-    almost as much as the identifiers, and are never stored.
-    """
-    sieve = Sieve(np.arange(len(values)), Tally())
-    names = _names(values, sieve)
-    if pa.types.is_dictionary(names.type):
-        marks = _marks(names.dictionary)
-        codes = pc.fill_null(names.indices, 0).to_numpy(zero_copy_only=False)
-        return marks[codes] if len(marks) else np.zeros(len(values), dtype=np.uint64)
-    return _marks(names)
-
-
-def _marks(names: Any) -> NDArray[np.uint64]:
-    """Return the mark of each text, uint64 (n,).
-
-    It mixes the text's length, its first MARKED_BYTES bytes and its last 8.
-    """
-    texts = names.cast(pa.large_string()).fill_null("").cast(pa.large_binary())
-    if not len(texts):
-        return np.zeros(0, dtype=np.uint64)
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    letters = np.zeros((data.size if data else 0) + 16, dtype=np.uint8)
-    if data:
-        letters[8:-8] = np.frombuffer(data, dtype=np.uint8)
-    words = np.ndarray(len(letters) - 7, dtype="<u8", buffer=letters, strides=(1,))
-    start, size = ends[:-1] + 8, np.diff(ends)
-    whole = np.uint64(64)
-    marks = size.astype(np.uint64)
-    for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # Mix only identifiers with a byte at `at` or later: the mark of a short one must not depend
-        # on the length of the longest one in the batch.
-        left = np.clip(size - at, 0, 8).astype(np.uint64)
-        here = np.flatnonzero(left)
-        some = here if len(here) < len(left) else slice(None)
-        word = words[start[some] + at] << (whole - 8 * left[some])
-        marks[some] = _mixed(marks[some] ^ word)
-    last = np.clip(size, 1, 8).astype(np.uint64)
-    return _mixed(marks ^ (words[start + size - 8] >> (whole - 8 * last)))
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    mixed = numbers * ODD
-    mixed ^= mixed >> np.uint64(32)
-    return mixed * ODD
 
 
 def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:

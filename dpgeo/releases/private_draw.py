@@ -61,8 +61,6 @@ from dpgeo.datasets.snapshots import is_copied, is_in_place, rows_in_place, vers
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
-from dpgeo.engine.in_place import write_rows
-from dpgeo.engine.pushed_view import PushedView
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
@@ -158,8 +156,10 @@ def read_and_draw(
         allowances = allowances_of(release, folder)
         view: DuckDBView
         if in_place and allowances is None:
+            from dpgeo.datasets.spark_counts import spark_view
+
             rows = rows_in_place(upload, request.window)
-            view = PushedView(rows, rows.counter(), **counted)
+            view = opened.enter_context(spark_view(rows, **counted))
         else:
             if in_place:
                 path = _copied_rows(upload, request.window, folder)
@@ -212,6 +212,8 @@ def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
     A period of a series is counted from such a copy, because the only view that also finds out how
     many of the series' contributions each person has used, `SeriesView`, reads a single file.
     """
+    from dpgeo.engine.spark import write_rows
+
     target = folder / "gathered.parquet"
     write_rows(rows_in_place(upload, window), target)
     return target

@@ -201,39 +201,3 @@ def test_hashes_kept_between_batches_are_the_same_also_when_there_are_too_many(
         kept = persons.hash_persons(values, KEY, Sieve(rows, Tally()), known)
         alone = persons.hash_persons(values, KEY, Sieve(rows, Tally()))
         np.testing.assert_array_equal(kept, alone)
-
-
-def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
-    """`person_marks` gives a person the same number in every file and for every type of column.
-
-    A pass over a file reads the persons whose numbers are in a range, so a person with two numbers
-    could be counted twice.
-    """
-    alike = [
-        pa.array([7], pa.int8()), pa.array([None, 7.0])[1:], pa.array(["7"]),
-        pa.array(["a" * 90, " 7.00 "])[1:], pa.array(["7"]).dictionary_encode(),
-        pa.array([b"7"]), pa.array([7], pa.decimal128(20, 0)),
-    ]  # fmt: skip
-    assert len({int(persons.person_marks(values)[0]) for values in alike}) == 1
-    names = [
-        "e\u0301" * 50,
-        "\u00e9" * 50,
-        "\u00e9" * 49,
-        "x" * 200 + "1",
-        "x" * 200 + "2",
-        "a",
-    ]
-    marks = persons.person_marks(pa.array([*names, None]))
-    assert marks[0] == marks[1]
-    assert len(set(marks.tolist())) == len(names) - 1
-    alone = [int(persons.person_marks(pa.array([name]))[0]) for name in names]
-    assert marks[:-1].tolist() == alone
-    assert persons.person_marks(pa.array([], pa.string())).tolist() == []
-
-
-def test_marks_divide_persons_evenly() -> None:
-    for values in (range(100_000), [f"rider-{number:06}@example.org" for number in range(100_000)]):
-        marks = persons.person_marks(pa.array(values))
-        shares, _ = np.histogram(marks / 2.0**64, 20, (0, 1))
-        assert shares.min() > 4700
-        assert shares.max() < 5300
