@@ -265,8 +265,8 @@ def test_an_owner_hands_over_a_table_at_the_desk(desk: Desk) -> None:
     assert upload.columns["regions"] == "squares"
     assert upload_ingest(upload_id=upload.pk)
     kinds = desk.client.get(reverse("desk-kind", args=[dataset.slug])).context["offer"]
-    assert "districts" in {choice.kind.key for choice in kinds.kinds}
-    assert "heat" not in {choice.kind.key for choice in (*kinds.kinds, *kinds.more)}
+    assert "districts" in {choice.kind.key for choice in kinds["kinds"]}
+    assert "heat" not in {choice.kind.key for choice in (*kinds["kinds"], *kinds["more"])}
 
 
 def test_the_command_hands_over_a_table(tmp_path: Path) -> None:

@@ -29,8 +29,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.CharField(max_length=200)),
-                ("settings", models.JSONField(default=dict)),
-                ("tasks", models.JSONField(default=list)),
+                ("plan", models.JSONField(default=dict)),
                 ("shared", models.BooleanField(default=False)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
