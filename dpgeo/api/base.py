@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -20,7 +21,7 @@ from rest_framework.views import APIView
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor
 from dpgeo.api.access import KeyAuthentication, actor_of
-from dpgeo.api.documents import Document
+from dpgeo.api.answers import Answer, Json
 from dpgeo.api.problems import problem_of
 from dpgeo.api.queries import Query, read_queries
 from dpgeo.api.throttling import count_request, count_time
@@ -136,34 +137,37 @@ class NothingHere(ApiView):
 class DocumentView(ApiView):
     """Base class of views that respond with a JSON document and its ETag."""
 
-    def answer(self, document: Any, *, personal: bool = False) -> Response:
+    def answer(
+        self, document: Answer | Json, *, personal: bool = False, status: int = 200
+    ) -> HttpResponse:
         """Return a response with `document`; caches may not store it if it is `personal`."""
-        return Response(document, headers={"Cache-Control": caching(personal)})
+        answer = (
+            document.model_dump_json(exclude_unset=True).encode()
+            if isinstance(document, Answer)
+            else json.dumps(document, ensure_ascii=False).encode()
+        )
+        return self.text(answer, personal=personal, status=status)
 
-    def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Serialize `thing` with the serializer class `document`, and return the JSON object.
-
-        `context` is added to the serializer's context, which holds the request.
-        """
-        return self.write_all(document, [thing], **context)[0]
-
-    def write_all(
-        self, document: type[Document], things: Iterable[Any], **context: Any
-    ) -> list[dict[str, Any]]:
-        """Serialize each of `things` as `write` does, by one serializer."""
-        serializer = document(context={"request": self.request, **context})
-        return [serializer.to_representation(thing) for thing in things]
+    def created(self, document: Any) -> HttpResponse:
+        """Return a response with the description of a new object, whose URL is `document.url`."""
+        answer = self.answer(document, personal=True, status=201)
+        answer["Location"] = document.url
+        return answer
 
     def text(
-        self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
+        self,
+        body: bytes,
+        *,
+        personal: bool = False,
+        media_type: str = "application/json",
+        status: int = 200,
     ) -> HttpResponse:
         """Return a response with `body`, which is already text of the media type.
 
         Caches may not store the response if it is `personal`.
         """
-        return HttpResponse(
-            body, content_type=media_type, headers={"Cache-Control": caching(personal)}
-        )
+        headers = {"Cache-Control": caching(personal)}
+        return HttpResponse(body, status=status, content_type=media_type, headers=headers)
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:

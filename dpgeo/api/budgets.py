@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Scope
 from dpgeo.api.base import DocumentView
 from dpgeo.api.datasets import BY_SLUG
-from dpgeo.api.member_serializers import BudgetListSerializer
+from dpgeo.api.member_answers import BudgetListOut, budget_answer
 from dpgeo.api.openapi import operation
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT
@@ -23,7 +23,7 @@ class BudgetsView(DocumentView):
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
     queries = (LIMIT, CURSOR)
 
-    @operation("budgets", "List budgets", BudgetListSerializer, tag="budgets")
+    @operation("budgets", "List budgets", BudgetListOut, tag="budgets")
     def get(self, request: Request) -> Response:
         """List each dataset's budget: the declared total, what is spent or reserved, and what is
         left.
@@ -32,5 +32,6 @@ class BudgetsView(DocumentView):
         rows, cursor = page(
             datasets, BY_SLUG, limit=self.query["limit"], cursor=self.query["cursor"]
         )
-        document = {"results": rows, "next": next_url(request, cursor)}
-        return self.answer(self.write(BudgetListSerializer, document), personal=True)
+        results = [budget_answer(dataset, request) for dataset in rows]
+        answer = BudgetListOut(results=results, next=next_url(request, cursor))
+        return self.answer(answer, personal=True)

@@ -12,12 +12,8 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.api.answers import NEXT, Answer, Json, Slug, Url, address_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.campaign_serializers import (
-    CampaignListSerializer,
-    CampaignSerializer,
-    PlanSerializer,
-)
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
@@ -27,7 +23,12 @@ from dpgeo.api.throttling import count_tasks
 from dpgeo.core.declared import Declared, Flag, Items, Members, Real, Text, fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import MOST_TASKS, compute_plans, parse_plan_request
+from dpgeo.crowdsourcing.planning import (
+    MOST_TASKS,
+    TaskPlans,
+    compute_plans,
+    parse_plan_request,
+)
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 from dpgeo.phrases import InvalidValue
@@ -143,13 +144,136 @@ class NewCampaign(Named, OnAMap):
     organisation: Text = fact("The slug of its organisation; required for members of several.", "")
 
 
+class PlannedTaskOut(Answer):
+    """The plan of a task under one method of dividing the total reward among tasks.
+
+    `success` is the target probability if there is a notification radius; otherwise, it is the
+    success probability if everybody within the travel limit is notified. `notified_margin` is the
+    nominal 95 % margin of the number `notified`, for the map's noise alone.
+    """
+
+    reward: float | None
+    radius_metres: float | None
+    notified: float | None
+    notified_margin: float | None
+    acceptance: float | None
+    success: float | None
+    reason: str = fact("Why there is no radius; empty if there is.")
+    explanation: str = fact("The reason in words, and the remedy.")
+
+
+class PlanTotalsOut(Answer):
+    """Sums over the planned tasks under one method of dividing the reward."""
+
+    planned: int
+    not_planned: int
+    reward: float
+    notified: float
+    expected_done: float
+    largest_radius_metres: float
+
+
+class TaskRegionsOut(Answer):
+    """The regions of the map that are notified instead of a circle."""
+
+    regions: int
+    notified: float
+    success: float = fact("The probability that anybody accepts.")
+    reached: bool = fact("Whether the target is reached.")
+    outline: Json = fact("GeoJSON, in degrees.")
+
+
+class RegionTotalsOut(Answer):
+    """Sums over the regions of all tasks."""
+
+    allocation: str = fact("The allocation that they were computed for.")
+    planned: int
+    not_planned: int
+    met_both_ways: int = fact("How many tasks both regions and circles can meet.")
+    notified: float = fact("People in the regions of those tasks.")
+    notified_in_circles: float = fact("People in their circles.")
+
+
+class TaskOut(Answer):
+    """A task with its plans, in the order in which tasks were sent."""
+
+    name: str
+    longitude: float | None
+    latitude: float | None
+    density_per_km2: float | None
+    plans: dict[str, PlannedTaskOut] = fact("By allocation.")
+    geocast: TaskRegionsOut | None = fact("If requested; null for a task without a reward.", None)
+
+
+class PlanOut(Answer):
+    """A plan of tasks. It is computed on request and not stored."""
+
+    release: str
+    lines_per_km2: list[float] = fact("The release's contour lines, people per km².")
+    totals: dict[str, PlanTotalsOut] = fact("Sums over the planned tasks, by allocation.")
+    tasks: list[TaskOut]
+    geocast: RegionTotalsOut = fact("If requested.", None)
+
+
+def plan_answer(plans: TaskPlans) -> PlanOut:
+    """Return a plan; without regions if none were requested."""
+    names = [name for name in TaskOut.model_fields if plans.geocast or name != "geocast"]
+    tasks = [{name: getattr(task, name) for name in names} for task in plans.tasks]
+    regions = {"geocast": plans.geocast} if plans.geocast else {}
+    return PlanOut.model_validate(
+        {
+            "release": plans.release,
+            "lines_per_km2": plans.lines_per_km2,
+            "totals": plans.totals,
+            "tasks": tasks,
+            **regions,
+        }
+    )
+
+
+class CampaignOut(Answer):
+    """A stored campaign: tasks and settings of an organisation."""
+
+    id: str
+    url: Url
+    page: Url = fact("Where it is planned on a map.")
+    name: str
+    organisation: Slug
+    release: str
+    settings: Json
+    tasks: list[Json]
+    shared: bool
+
+
+class CampaignListOut(Answer):
+    """One page of campaigns, by name."""
+
+    results: list[CampaignOut]
+    next: Url | None = fact(NEXT)
+
+
+def campaign_answer(campaign: Campaign, request: Request) -> CampaignOut:
+    """Return the description of a campaign."""
+    return CampaignOut(
+        id=campaign.pk,
+        url=address_of(request, "api:campaign", campaign.pk),
+        page=f"{address_of(request, 'plan')}?campaign={campaign.pk}",
+        name=campaign.name,
+        organisation=campaign.organisation.slug,
+        release=campaign.release_id,
+        settings=campaign.settings,
+        tasks=campaign.tasks,
+        shared=campaign.shared,
+    )
+
+
 class PlanView(DocumentView):
     """Plans that are computed without storing anything."""
 
     @operation(
         "plan",
         "Plan tasks",
-        PlanSerializer,
+        PlanOut,
         tag="campaigns",
         body=Planned,
         errors=[409, 503],
@@ -172,8 +296,7 @@ class PlanView(DocumentView):
         weight = len(read.allocations) + GEOCAST_WEIGHT * read.geocast
         count_tasks(request, len(read.names) * weight)
         plans = compute_plans(release, read)
-        document = self.write(PlanSerializer, plans, geocast=read.geocast)
-        return self.answer(document, personal=True)
+        return self.answer(plan_answer(plans), personal=True)
 
 
 class CampaignsView(DocumentView):
@@ -185,7 +308,7 @@ class CampaignsView(DocumentView):
     @operation(
         "campaigns",
         "List campaigns",
-        CampaignListSerializer,
+        CampaignListOut,
         tag="campaigns",
         links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
@@ -197,13 +320,14 @@ class CampaignsView(DocumentView):
             limit=self.query["limit"],
             cursor=self.query["cursor"],
         )
-        document = {"results": campaigns, "next": next_url(request, cursor)}
-        return self.answer(self.write(CampaignListSerializer, document), personal=True)
+        results = [campaign_answer(campaign, request) for campaign in campaigns]
+        answer = CampaignListOut(results=results, next=next_url(request, cursor))
+        return self.answer(answer, personal=True)
 
     @operation(
         "campaign_create",
         "Store a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
         status=201,
         body=NewCampaign,
@@ -224,9 +348,7 @@ class CampaignsView(DocumentView):
             shared=sent.shared,
             created_by=self.actor,
         )
-        answer = self.answer(self.write(CampaignSerializer, campaign), personal=True)
-        answer.status_code = 201
-        return answer
+        return self.answer(campaign_answer(campaign, request), personal=True, status=201)
 
 
 class CampaignView(DocumentView):
@@ -237,20 +359,19 @@ class CampaignView(DocumentView):
     @operation(
         "campaign",
         "Get a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
         parameters=[CAMPAIGN_ID],
     )
     def get(self, request: Request, campaign_id: str) -> Response:
         """Get one of your organisation's campaigns or a shared one."""
         campaign = _campaign(request, campaign_id)
-        document = self.write(CampaignSerializer, campaign)
-        return self.answer(document, personal=is_personal(request.user))
+        return self.answer(campaign_answer(campaign, request), personal=is_personal(request.user))
 
     @operation(
         "campaign_delete",
         "Delete a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
         parameters=[CAMPAIGN_ID],
     )
@@ -258,7 +379,7 @@ class CampaignView(DocumentView):
         """Delete a campaign. The response shows it as it was last stored."""
         read_body(request)
         campaign = _campaign(request, campaign_id)
-        document = self.write(CampaignSerializer, campaign)
+        document = campaign_answer(campaign, request)
         campaign_delete(campaign=campaign, by=self.actor)
         return self.answer(document, personal=True)
 

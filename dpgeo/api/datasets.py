@@ -14,9 +14,15 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.dataset_writes import DatasetDeclaration, DatasetUpdate, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.public_answers import (
+    DatasetListOut,
+    DatasetOut,
+    DeclaredOut,
+    dataset_answer,
+    declared_answer,
+)
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
 from dpgeo.datasets.selectors import (
     datasets_public,
     datasets_readable_by,
@@ -39,7 +45,7 @@ class DatasetsView(DocumentView):
     @operation(
         "datasets",
         "List datasets",
-        DatasetListSerializer,
+        DatasetListOut,
         tag="datasets",
         links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
     )
@@ -56,14 +62,14 @@ class DatasetsView(DocumentView):
             datasets = datasets.filter(near(box))
         limit, cursor = self.query["limit"], self.query["cursor"]
         found, cursor = page(datasets, BY_SLUG, limit=limit, cursor=cursor)
-        results = self.write_all(DatasetSerializer, found)
-        document = {"next": next_url(request, cursor), "results": results}
-        return self.answer(document, personal=personal)
+        results = [dataset_answer(dataset, request) for dataset in found]
+        answer = DatasetListOut(next=next_url(request, cursor), results=results)
+        return self.answer(answer, personal=personal)
 
     @operation(
         "dataset_create",
         "Declare a dataset",
-        DeclaredSerializer,
+        DeclaredOut,
         tag="datasets",
         status=201,
         body=DatasetDeclaration,
@@ -78,9 +84,7 @@ class DatasetsView(DocumentView):
         All fields become public with the first map; none is derived from the data.
         """
         dataset = declare(self.actor, read_body(request, DatasetDeclaration).given())
-        document = self.write(DeclaredSerializer, dataset)
-        headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
-        return Response(document, status=201, headers=headers)
+        return self.created(declared_answer(dataset, request))
 
 
 class DatasetView(DocumentView):
@@ -91,7 +95,7 @@ class DatasetView(DocumentView):
     @operation(
         "dataset",
         "Get a dataset",
-        DatasetSerializer,
+        DatasetOut,
         tag="datasets",
         parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
@@ -101,12 +105,12 @@ class DatasetView(DocumentView):
         personal = dataset is None
         if dataset is None:
             dataset = get_object_or_404(datasets_visible_to(request.user), slug=slug)
-        return self.answer(self.write(DatasetSerializer, dataset), personal=personal)
+        return self.answer(dataset_answer(dataset, request), personal=personal)
 
     @operation(
         "dataset_update",
         "Change a dataset",
-        DeclaredSerializer,
+        DeclaredOut,
         tag="datasets",
         parameters=[in_path("slug", "The dataset's short name.")],
         body=DatasetUpdate,
@@ -122,4 +126,4 @@ class DatasetView(DocumentView):
         """
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, DatasetUpdate).given())
-        return self.answer(self.write(DeclaredSerializer, dataset), personal=True)
+        return self.answer(declared_answer(dataset, request), personal=True)

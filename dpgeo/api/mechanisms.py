@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.serializers import MechanismListSerializer, MechanismSerializer
+from dpgeo.api.public_answers import MechanismListOut, MechanismOut, mechanism_answer
 from dpgeo.mechanisms.registry import MECHANISMS
 
 
@@ -18,14 +18,14 @@ class MechanismsView(DocumentView):
     @operation(
         "mechanisms",
         "List mechanisms",
-        MechanismListSerializer,
+        MechanismListOut,
         tag="mechanisms",
         links={"mechanism": {"key": "$response.body#/results/0/key"}},
     )
     def get(self, request: Request) -> Response:
         """List the mechanisms, each with its parameters."""
-        document = {"results": [*MECHANISMS.values()], "next": None}
-        return self.answer(self.write(MechanismListSerializer, document))
+        results = [mechanism_answer(key, request) for key in MECHANISMS]
+        return self.answer(MechanismListOut(results=results, next=None))
 
 
 class MechanismView(DocumentView):
@@ -34,7 +34,7 @@ class MechanismView(DocumentView):
     @operation(
         "mechanism",
         "Get a mechanism",
-        MechanismSerializer,
+        MechanismOut,
         tag="mechanisms",
         parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
@@ -42,4 +42,4 @@ class MechanismView(DocumentView):
         """Get the description of a mechanism and the parameters that it accepts."""
         if key not in MECHANISMS:
             raise Http404
-        return self.answer(self.write(MechanismSerializer, MECHANISMS[key]))
+        return self.answer(mechanism_answer(key, request))

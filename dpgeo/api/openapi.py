@@ -24,10 +24,10 @@ from drf_spectacular.utils import (
 )
 from rest_framework.permissions import SAFE_METHODS
 
+from dpgeo.api.answers import ProblemOut
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
 from dpgeo.api.problems import of_status
 from dpgeo.api.queries import openapi
-from dpgeo.api.serializers import ProblemSerializer
 from dpgeo.core.declared import Declared, schema_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,7 +58,7 @@ DETAILS = {
 class Operation:
     """Description of one view method: its name, input and responses.
 
-    `answer` is the serializer of the response with `status`. `repeated` describes the response 200
+    `answer` is the model of the response with `status`. `repeated` describes the response 200
     to a request that was sent before; it is empty if there is none. `responses` are all other
     responses except errors. `errors` lists the statuses of errors; the usual ones are added if
     `usual` is True. `further` lists kinds of problem that share their status with another kind.
@@ -87,7 +87,7 @@ class Operation:
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
     """Return a decorator that describes a view's method.
 
-    `answer` is the serializer of the response, and `facts` are further fields of Operation.
+    `answer` is the model of the response, and `facts` are further fields of Operation.
     """
     described = Operation(name=name, summary=summary, answer=answer, **facts)
 
@@ -233,7 +233,7 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
     """
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
-        ProblemSerializer,
+        ProblemOut,
         description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
         examples=[example(kind.title, sample_of(kind), status, MEDIA_TYPE) for kind in kinds],
     )

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import shapely
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiResponse, extend_schema_field
-from rest_framework import serializers
-from rest_framework.fields import SkipField
+from drf_spectacular.utils import OpenApiResponse
+from pydantic import Field, WithJsonSchema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from dpgeo.api.answers import Answer, Json, one_of
 from dpgeo.api.base import DocumentView, caching
 from dpgeo.api.campaigns import Conditions
-from dpgeo.api.documents import Document
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import ObjectField
 from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
 from dpgeo.core.declared import Flag, Real, Text, Whole, fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.radius_maps import (
-    LatticeValues,
-    RadiusFeature,
     features_of,
     lattice_values,
     parse_radius_request,
@@ -34,7 +30,7 @@ from dpgeo.crowdsourcing.radius_maps import (
     radius_map_of,
 )
 from dpgeo.crowdsourcing.selectors import release_to_plan_on
-from dpgeo.postprocess.tasks.plan import REASONS, Reason
+from dpgeo.postprocess.tasks.plan import REASONS
 from dpgeo.postprocess.tasks.radius_map import FEWEST_POINTS, MOST_POINTS, RadiusMap
 
 GEOJSON, GEOPACKAGE = "geojson", "gpkg"
@@ -62,105 +58,87 @@ class RadiusMapBody(Conditions):
     )
 
 
-class RadiusPropertiesSerializer(Document):
+class RadiusPropertiesOut(Answer):
     """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
-    feature = serializers.ChoiceField(["band", "line", "out_of_reach"], source="kind")
-    from_metres = serializers.FloatField(source="limits.from_metres", required=False)
-    to_metres = serializers.FloatField(source="limits.to_metres", required=False)
-    metres = serializers.FloatField(source="limits.metres", required=False)
+    feature: Annotated[str, one_of(["band", "line", "out_of_reach"])]
+    from_metres: float = Field(default=None)
+    to_metres: float = Field(default=None)
+    metres: float = Field(default=None)
 
 
-class RadiusFeatureSerializer(Document):
+class RadiusFeatureOut(Answer):
     """A GeoJSON feature of a radius map."""
 
-    type = serializers.CharField()
-    properties = RadiusPropertiesSerializer(source="*")
-    geometry = ObjectField()
-
-    def get_type(self, feature: RadiusFeature) -> str:
-        """Return the type of all GeoJSON features."""
-        return "Feature"
-
-    def get_geometry(self, feature: RadiusFeature) -> Any:
-        """Return the shape as GeoJSON, in degrees."""
-        return json.loads(shapely.to_geojson(feature.shape))
+    type: str
+    properties: RadiusPropertiesOut
+    geometry: Json
 
 
-class ReasonSerializer(Document):
+class ReasonOut(Answer):
     """A reason why a point has no radius."""
 
-    reason = serializers.CharField()
-    explanation = serializers.CharField()
-
-    def get_reason(self, reason: Reason) -> str:
-        """Return the reason's code."""
-        return str(reason)
-
-    def get_explanation(self, reason: Reason) -> str:
-        """Return a sentence that says why a point has no radius, and what would help."""
-        return REASONS[reason]
+    reason: str
+    explanation: str
 
 
-@extend_schema_field({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
-class RowsField(serializers.JSONField):
-    """Numbers at the points of a lattice: rows from south to north, each from west to east."""
+Rows = Annotated[
+    list[list[float | None]],
+    WithJsonSchema({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}}),
+]
+"""Numbers at the points of a lattice: rows from south to north, each from west to east."""
 
 
-class LatticeSerializer(Document):
+class LatticeOut(Answer):
     """The values of a radius map at the points of a lattice."""
 
-    longitude = serializers.ListField(
-        child=serializers.FloatField(),
-        help_text="From the west; they run on beyond 180 across the antimeridian.",
+    longitude: list[float] = fact("From the west; they run on beyond 180 across the antimeridian.")
+    latitude: list[float] = fact("From the south.")
+    radius_metres: Rows = fact("In rows from the south, each from the west.")
+    notified: Rows
+    reason: Annotated[list[list[int | None]], Rows.__metadata__[0]] = fact(
+        "The number of the reason in `reasons` why there is no radius, else null."
     )
-    latitude = serializers.ListField(child=serializers.FloatField(), help_text="From the south.")
-    radius_metres = RowsField(help_text="In rows from the south, each from the west.")
-    notified = RowsField()
-    reason = RowsField(
-        help_text="The number of the reason in `reasons` why there is no radius, else null."
-    )
-    reasons = ReasonSerializer(many=True)
+    reasons: list[ReasonOut]
 
 
-class RadiusMapSerializer(Document):
+class RadiusMapOut(Answer):
     """A radius map, as a GeoJSON feature collection. It is not stored."""
 
-    type = serializers.CharField()
-    release = serializers.CharField()
-    reward = serializers.FloatField()
-    settings = ObjectField(help_text="The settings, rounded to six digits.")
-    features = RadiusFeatureSerializer(many=True, help_text="In drawing order.")
-    points = LatticeSerializer(required=False, help_text="If requested.")
+    type: str
+    release: str
+    reward: float
+    settings: Json = fact("The settings, rounded to six digits.")
+    features: list[RadiusFeatureOut] = fact("In drawing order.")
+    points: LatticeOut = fact("If requested.", None)
 
-    def get_type(self, drawn: RadiusMap) -> str:
-        """Return the type of all GeoJSON feature collections."""
-        return "FeatureCollection"
 
-    def get_release(self, drawn: RadiusMap) -> str:
-        """Return the id of the release that the map was computed from."""
-        return str(self.context["facts"]["release"])
+def radius_answer(drawn: RadiusMap, facts: Json, *, values: bool) -> RadiusMapOut:
+    """Return a radius map, with the values at the points of its lattice if `values` is true."""
+    points = {"points": _lattice(drawn)} if values else {}
+    return RadiusMapOut.model_validate(
+        {**facts, "type": "FeatureCollection", "features": _features(drawn), **points}
+    )
 
-    def get_reward(self, drawn: RadiusMap) -> float:
-        """Return the reward of each task."""
-        return float(self.context["facts"]["reward"])
 
-    def get_settings(self, drawn: RadiusMap) -> Any:
-        """Return the rounded settings."""
-        return self.context["facts"]["settings"]
+def _features(drawn: RadiusMap) -> list[Json]:
+    return [
+        {
+            "type": "Feature",
+            "properties": {"feature": feature.kind, **feature.limits},
+            "geometry": json.loads(shapely.to_geojson(feature.shape)),
+        }
+        for feature in features_of(drawn)
+    ]
 
-    def get_features(self, drawn: RadiusMap) -> list[RadiusFeature]:
-        """Return the features in drawing order."""
-        return features_of(drawn)
 
-    def get_points(self, drawn: RadiusMap) -> LatticeValues:
-        """Return the radius, or the reason for none, at each point of the map's lattice.
-
-        Raises SkipField unless the request asks for these values.
-        """
-        if not self.context["values"]:
-            raise SkipField
-        return lattice_values(drawn)
+def _lattice(drawn: RadiusMap) -> Json:
+    values = lattice_values(drawn)
+    reasons = [{"reason": str(each), "explanation": REASONS[each]} for each in values.reasons]
+    return {
+        **{name: getattr(values, name) for name in LatticeOut.model_fields},
+        "reasons": reasons,
+    }
 
 
 class RadiusMapView(DocumentView):
@@ -169,7 +147,7 @@ class RadiusMapView(DocumentView):
     @operation(
         "plan_radius",
         "Map the notification radius",
-        RadiusMapSerializer,
+        RadiusMapOut,
         tag="campaigns",
         body=RadiusMapBody,
         responses={(200, MEDIA_TYPE): OpenApiResponse({"type": "string", "format": "binary"})},
@@ -201,8 +179,7 @@ class RadiusMapView(DocumentView):
         facts = radius_facts(release, parsed)
         if sent.format == GEOPACKAGE:
             return _file(radius_geopackage(drawn, facts))
-        document = self.write(RadiusMapSerializer, drawn, facts=facts, values=sent.values)
-        return self.answer(document, personal=True)
+        return self.answer(radius_answer(drawn, facts, values=sent.values), personal=True)
 
 
 def _file(content: bytes) -> HttpResponse:

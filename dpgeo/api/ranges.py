@@ -19,10 +19,12 @@ from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
-from dpgeo.api.range_serializers import (
-    AnswersSerializer,
+from dpgeo.api.range_answers import (
+    AnswerOut,
+    AnswersOut,
     Interval,
-    RegionAnswer,
+    region_answer,
+    scaling_answer,
 )
 from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Members, fact, without_field
@@ -160,7 +162,7 @@ class RangesView(DocumentView):
     @operation(
         "release_query_box",
         "Count in a box",
-        AnswersSerializer,
+        AnswersOut,
         tag="releases",
         parameters=[RELEASE_ID],
         errors=[409, 410, 503],
@@ -189,7 +191,7 @@ class RangesView(DocumentView):
     @operation(
         "release_query",
         "Count in regions",
-        AnswersSerializer,
+        AnswersOut,
         tag="releases",
         parameters=[RELEASE_ID],
         body=Regions,
@@ -228,7 +230,7 @@ class RangesView(DocumentView):
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field=error.field or field) from None
         results = [
-            RegionAnswer(name, each, scaled(each, scaling))
+            region_answer(name, each, scaled(each, scaling))
             for (name, _), each in zip(regions, answers, strict=True)
         ]
         return self._written(request, release, results, scaling)
@@ -239,26 +241,25 @@ class RangesView(DocumentView):
         """
         release = served(request, release_id)
         answer = _flows(release.pk, release.blob_sha256, layer).answer(*ends)
-        return self._written(request, release, [RegionAnswer(None, answer, None)], None)
+        return self._written(request, release, [region_answer(None, answer)], None)
 
     def _written(
         self,
         request: Request,
         release: Release,
-        results: list[RegionAnswer],
+        results: list[AnswerOut],
         scaling: Scaling | None,
     ) -> Response:
-        document = {
-            "release": release.pk,
-            "counting": release.request.counting.value,
-            "rows": noun_of(release.dataset.row_noun, VISIT).many,
-            "bound": release.bound,
-            "confidence": CONFIDENCE,
-            "meaning": MEANING[release.request.counting],
-            "scaling": scaling,
-            "results": results,
-        }
-        answer = self.write(AnswersSerializer, document)
+        answer = AnswersOut(
+            release=release.pk,
+            counting=release.request.counting,
+            rows=noun_of(release.dataset.row_noun, VISIT).many,
+            bound=release.bound,
+            confidence=CONFIDENCE,
+            meaning=MEANING[release.request.counting],
+            scaling=scaling_answer(scaling),
+            results=results,
+        )
         return self.answer(answer, personal=is_personal(viewer_of(request)))
 
 

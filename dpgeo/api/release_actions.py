@@ -17,10 +17,10 @@ from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import check_settled, is_key, is_settled, one_job_at_a_time, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
-from dpgeo.api.member_serializers import QuoteSerializer
+from dpgeo.api.member_answers import QuoteOut, quote_answer
 from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.public_answers import ReleaseOut, release_answer
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import ReleaseSerializer
 from dpgeo.blanks import trim
 from dpgeo.core.advice import Guess
 from dpgeo.core.declared import Declared, Flag, Items, Real, Text, schema_of
@@ -46,7 +46,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 
 
 decision = partial(
-    operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
+    operation, answer=ReleaseOut, tag="releases", parameters=[RELEASE_ID], errors=[409]
 )
 """Decorator that describes a decision on a release; its arguments name and summarise
 the operation.
@@ -142,7 +142,7 @@ class QuoteView(DocumentView):
     @operation(
         "quote",
         "Quote a release",
-        QuoteSerializer,
+        QuoteOut,
         tag="releases",
         parameters=[in_path("slug", "The dataset's short name.")],
         body=Quoted,
@@ -161,7 +161,7 @@ class QuoteView(DocumentView):
             guess=quoted.guess,
             refunds=not is_key(self.actor),
         )
-        return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
+        return self.answer(quote_answer(quote, dataset), personal=True)
 
 
 class ReleaseActionView(DocumentView):
@@ -184,7 +184,7 @@ class ReleaseActionView(DocumentView):
         self.decide(release, service, fields)
         if is_key(self.actor):
             mask_draw(release)
-        return self.answer(self.write(ReleaseSerializer, release), personal=True)
+        return self.answer(release_answer(release, request), personal=True)
 
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]

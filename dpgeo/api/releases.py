@@ -11,16 +11,16 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import is_key, release_seen, viewer_of
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.documents import address_of
 from dpgeo.api.idempotency import SAME_JOB
-from dpgeo.api.member_serializers import JobSerializer
+from dpgeo.api.member_answers import JobOut, job_answer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
+from dpgeo.api.public_answers import ReleaseListOut, ReleaseOut, release_answer
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
 from dpgeo.api.release_actions import ACTION_VIEWS, Requested, request_release
-from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
@@ -79,7 +79,7 @@ class ReleasesView(DocumentView):
     @operation(
         "releases",
         "List releases",
-        ReleaseListSerializer,
+        ReleaseListOut,
         tag="releases",
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
@@ -95,14 +95,14 @@ class ReleasesView(DocumentView):
         found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
         if is_key(viewer):
             found = [mask_draw(release) for release in found]
-        results = self.write_all(ReleaseSerializer, found)
-        document = {"next": next_url(request, cursor), "results": results}
-        return self.answer(document, personal=is_personal(viewer))
+        results = [release_answer(release, request) for release in found]
+        answer = ReleaseListOut(next=next_url(request, cursor), results=results)
+        return self.answer(answer, personal=is_personal(viewer))
 
     @operation(
         "release_request",
         "Request a release",
-        JobSerializer,
+        JobOut,
         tag="releases",
         status=202,
         parameters=[SAME_JOB],
@@ -119,12 +119,11 @@ class ReleasesView(DocumentView):
         response is 200 and describes the same job.
         """
         release, known = request_release(request, self.actor)
-        headers = {
-            "Location": address_of(request, "api:release", release.pk),
-            "Cache-Control": "private, no-store",
-        }
-        document = self.write(JobSerializer, release)
-        return Response(document, status=200 if known else 202, headers=headers)
+        answer = self.answer(
+            job_answer(release, request), status=200 if known else 202, personal=True
+        )
+        answer["Location"] = address_of(request, "api:release", release.pk)
+        return answer
 
 
 class ReleaseView(DocumentView):
@@ -133,7 +132,7 @@ class ReleaseView(DocumentView):
     @operation(
         "release",
         "Get a release",
-        ReleaseSerializer,
+        ReleaseOut,
         tag="releases",
         parameters=[in_path("release_id", "The release's id, as lists give it.")],
         errors=[410],
@@ -157,7 +156,7 @@ class ReleaseView(DocumentView):
         """
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
-        return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))
+        return self.answer(release_answer(release, request), personal=is_personal(viewer))
 
 
 def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:

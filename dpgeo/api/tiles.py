@@ -16,8 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.access import check_served
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
     ReleaseFileView,
     cache_control,
@@ -25,8 +25,8 @@ from dpgeo.api.files import (
     release_of,
 )
 from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.public_answers import TileJsonOut
 from dpgeo.api.queries import Query, one_of
-from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import open_span, open_stored
@@ -57,7 +57,7 @@ class TileJsonView(DocumentView):
     @operation(
         "tilejson",
         "Get a layer's TileJSON",
-        TileJsonSerializer,
+        TileJsonOut,
         tag="releases",
         parameters=[RELEASE_ID, LAYER],
         errors=[410],
@@ -67,19 +67,21 @@ class TileJsonView(DocumentView):
         release, stored = _archive(request, release_id, layer)
         archive = Reader(_ranges(stored))
         header, metadata = archive.header(), archive.metadata()
-        document = {
-            "tilejson": "3.0.0",
-            **{name: metadata[name] for name in ("name", "description", "attribution")},
-            "tiles": [_template(request, release, layer)],
-            "vector_layers": metadata["vector_layers"],
-            "minzoom": header["min_zoom"],
-            "maxzoom": header["max_zoom"],
-            "bounds": [
+        answer = TileJsonOut(
+            tilejson="3.0.0",
+            name=metadata["name"],
+            description=metadata["description"],
+            attribution=metadata["attribution"],
+            tiles=[_template(request, release, layer)],
+            vector_layers=metadata["vector_layers"],
+            minzoom=header["min_zoom"],
+            maxzoom=header["max_zoom"],
+            bounds=[
                 header[f"{side}_e7"] / DEGREE
                 for side in ("min_lon", "min_lat", "max_lon", "max_lat")
             ],
-        }
-        return self.answer(document, personal=not release.rules.public)
+        )
+        return self.answer(answer, personal=not release.rules.public)
 
 
 class StyleView(DocumentView):

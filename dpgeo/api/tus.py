@@ -20,8 +20,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.access import own_dataset
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import PREFLIGHT_HEADERS, ApiView
-from dpgeo.api.documents import address_of
 from dpgeo.api.idempotency import SAME_FILE
 from dpgeo.api.openapi import operation
 from dpgeo.api.problems import PreconditionFailed

@@ -25,7 +25,13 @@ from dpgeo.api.access import (
 )
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
-from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
+from dpgeo.api.member_answers import (
+    OpenUploadsOut,
+    PreviewOut,
+    UploadOut,
+    preview_answer,
+    upload_answer,
+)
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.problems import NoSpace, TooLarge
 from dpgeo.api.request_bodies import read_body
@@ -66,9 +72,7 @@ class UploadsView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @operation(
-        "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
-    )
+    @operation("uploads", "List open files", OpenUploadsOut, tag="uploads", parameters=[SLUG])
     def get(self, request: Request, slug: str) -> Response:
         """List the files still being uploaded, then those without confirmed columns.
 
@@ -76,8 +80,9 @@ class UploadsView(DocumentView):
         files that it announced. To abandon a file, send DELETE to its URL.
         """
         dataset = own_dataset(self.actor, slug, "upload")
-        document = {"results": files_open(dataset, self.actor.acting_key)}
-        return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
+        files = files_open(dataset, self.actor.acting_key)
+        results = [upload_answer(file, request) for file in files]
+        return self.answer(OpenUploadsOut(results=results), personal=True)
 
 
 class UploadView(DocumentView):
@@ -85,10 +90,11 @@ class UploadView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
+    @operation("upload", "Get an upload", UploadOut, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Get an upload and the number of bytes received."""
-        return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
+        file = find_upload_or_transfer(self.actor, upload_id)
+        return self.answer(upload_answer(file, request), personal=True)
 
     @operation(
         "upload_discard",
@@ -113,7 +119,7 @@ class UploadPreviewView(DocumentView):
     @operation(
         "upload_preview",
         "Get the columns of a file",
-        PreviewSerializer,
+        PreviewOut,
         tag="uploads",
         parameters=[UPLOAD_ID],
         errors=[409],
@@ -128,8 +134,7 @@ class UploadPreviewView(DocumentView):
         upload = whole_upload(self.actor, upload_id)
         check_settled(self.actor, jobs_of(upload.dataset))
         look = upload_key_preview if is_key(self.actor) else upload_preview
-        preview = look(upload=upload)
-        return self.answer(self.write(PreviewSerializer, preview), personal=True)
+        return self.answer(preview_answer(look(upload=upload)), personal=True)
 
 
 class UploadConfirmView(DocumentView):
@@ -140,7 +145,7 @@ class UploadConfirmView(DocumentView):
     @operation(
         "upload_confirm",
         "Confirm the columns",
-        UploadSerializer,
+        UploadOut,
         tag="uploads",
         status=202,
         parameters=[UPLOAD_ID],
@@ -160,7 +165,7 @@ class UploadConfirmView(DocumentView):
             check_name_fits(upload, columns)
         with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
             upload_confirm(upload=upload, columns=columns, by_key=by_key)
-        return upload_answer(request, upload, status=202)
+        return self.answer(upload_answer(upload, request), status=202, personal=True)
 
 
 class UploadRetryView(DocumentView):
@@ -171,7 +176,7 @@ class UploadRetryView(DocumentView):
     @operation(
         "upload_retry",
         "Read a file again",
-        UploadSerializer,
+        UploadOut,
         tag="uploads",
         status=202,
         parameters=[UPLOAD_ID],
@@ -187,7 +192,7 @@ class UploadRetryView(DocumentView):
         if is_settled(self.actor, jobs_of(upload.dataset)):
             with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
                 upload = upload_retry(upload=upload, by_key=is_key(self.actor))
-        return upload_answer(request, upload, status=202)
+        return self.answer(upload_answer(upload, request), status=202, personal=True)
 
 
 def announced_id(request: Request, dataset: Dataset) -> UUID | None:
@@ -270,9 +275,3 @@ def read_count(request: Request, header: str, meaning: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", given):
         raise InvalidInput("Must be {meaning}, such as 0.", meaning=meaning, field=header)
     return int(given)
-
-
-def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response that describes an uploaded file or a transfer."""
-    document = UploadSerializer(context={"request": request}).to_representation(file)
-    return Response(document, status=status, headers={"Cache-Control": "private, no-store"})

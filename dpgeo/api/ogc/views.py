@@ -23,7 +23,7 @@ from dpgeo.api.ogc.collections import (
 )
 from dpgeo.api.ogc.cql2 import Filter, parse, within
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import Json, OgcDocument
+from dpgeo.api.ogc.documents import Json
 from dpgeo.api.ogc.query_parameters import Days
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
@@ -73,14 +73,6 @@ class OgcView(ApiView):
         answer["Vary"] = "Accept"
         return answer
 
-    def written(self, serializer: type[OgcDocument], instance: Any = None, **context: Any) -> Json:
-        """Return the document of `instance` that `serializer` writes in the requested form.
-
-        `context` is added to the serializer's context.
-        """
-        context |= {"request": self.request, "form": self.form}
-        return serializer(context=context).to_representation(instance)
-
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """Return the view, which adds an ETag to its responses."""
@@ -92,7 +84,7 @@ class LandingView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """Respond with links to the other parts of OGC API - Features."""
-        document = self.written(documents.LandingPageSerializer)
+        document = documents.landing_page(request, self.form)
         return self.answer(document, title=document["title"])
 
 
@@ -101,7 +93,9 @@ class ConformanceView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """Respond with the list of conformance classes."""
-        return self.answer(self.written(documents.ConformanceSerializer), title="Conformance")
+        links = documents.themselves(request, self.form)
+        document = {"conformsTo": list(documents.CONFORMANCE), "links": links}
+        return self.answer(document, title="Conformance")
 
 
 class DescriptionView(OgcView):
@@ -141,8 +135,9 @@ class CollectionsView(OgcView):
         if cursor is None:
             collections += series_collections()
         collections += [each for release in releases for each in collections_of(release)]
-        write = documents.CollectionSerializer(context={"request": request, "form": "json"})
-        document["collections"] = [write.to_representation(each) for each in collections]
+        document["collections"] = [
+            documents.collection_document(request, "json", each) for each in collections
+        ]
         return self.answer(document, title="Collections")
 
 
@@ -152,7 +147,7 @@ class CollectionView(OgcView):
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the collection's description and a link to its features."""
         collection = find_collection(collection_id)
-        document = self.written(documents.CollectionSerializer, collection)
+        document = documents.collection_document(request, self.form, collection)
         return self.answer(document, title=collection.title)
 
 
@@ -198,9 +193,8 @@ class ItemsView(OgcView):
             page = features.page(self.query["start"], self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
         shown = in_system(page.features, self.query["crs"])
-        document = self.written(
-            documents.FeatureCollectionSerializer,
-            documents.ShownPage(collection, shown, page.next_row, matched),
+        document = documents.feature_page(
+            request, self.form, collection, shown, following=page.next_row, matched=matched
         )
         answer = self.answer(
             document,
@@ -256,7 +250,8 @@ class ItemView(OgcView):
         if feature is None:
             raise Http404
         (feature,) = in_system([feature], self.query["crs"])
-        document = self.written(documents.FeatureSerializer, feature, collection=collection)
+        links = documents.feature_links(request, self.form, collection)
+        document = documents.feature_document(feature, links=links)
         answer = self.answer(
             document,
             title=f"{collection.title}, {feature.row}",
