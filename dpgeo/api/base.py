@@ -23,8 +23,9 @@ from dpgeo.accounts.selectors import Visitor
 from dpgeo.api.access import KeyAuthentication, actor_of
 from dpgeo.api.answers import Answer, Json
 from dpgeo.api.problems import problem_of
-from dpgeo.api.queries import Query, read_queries
+from dpgeo.api.queries import read_query
 from dpgeo.api.throttling import count_request, count_time
+from dpgeo.core.declared import Declared
 
 OPEN_HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -70,7 +71,7 @@ class ApiView(APIView):
     limit.
     """
 
-    queries: ClassVar[Sequence[Query]] = ()
+    queries: ClassVar[type[Declared]] = Declared
     scopes: ClassVar[Mapping[str, Scope]] = {}
     counted: ClassVar[bool] = True
     authentication_classes: Sequence[type[BaseAuthentication]] = (
@@ -80,7 +81,7 @@ class ApiView(APIView):
     permission_classes = (AllowAny,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AlwaysJson
-    query: dict[str, Any]
+    query: Any
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -88,7 +89,7 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
-            self.query = read_queries(request.query_params, self.queries if reads else ())
+            self.query = read_query(request.query_params, self.queries if reads else Declared)
 
     def perform_authentication(self, request: Request) -> None:
         """Do nothing. A request is authenticated when a view reads `request.user`."""

@@ -12,8 +12,8 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.datasets import BY_SLUG
 from dpgeo.api.member_answers import BudgetListOut, budget_answer
 from dpgeo.api.openapi import operation
-from dpgeo.api.paging import CURSOR, next_url, page
-from dpgeo.api.queries import LIMIT
+from dpgeo.api.paging import next_url, page
+from dpgeo.api.queries import PageQuery
 from dpgeo.datasets.selectors import datasets_visible_to
 
 
@@ -21,7 +21,7 @@ class BudgetsView(DocumentView):
     """The budgets of the datasets that belong to the user's organisations."""
 
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
-    queries = (LIMIT, CURSOR)
+    queries = PageQuery
 
     @operation("budgets", "List budgets", BudgetListOut, tag="budgets")
     def get(self, request: Request) -> Response:
@@ -29,9 +29,7 @@ class BudgetsView(DocumentView):
         left.
         """
         datasets = datasets_visible_to(self.actor).prefetch_related("ledger__datasets")
-        rows, cursor = page(
-            datasets, BY_SLUG, limit=self.query["limit"], cursor=self.query["cursor"]
-        )
+        rows, cursor = page(datasets, BY_SLUG, limit=self.query.limit, cursor=self.query.cursor)
         results = [budget_answer(dataset, request) for dataset in rows]
         answer = BudgetListOut(results=results, next=next_url(request, cursor))
         return self.answer(answer, personal=True)

@@ -16,8 +16,8 @@ from dpgeo.api.answers import NEXT, Answer, Json, Slug, Url, address_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.paging import CURSOR, Order, next_url, page
-from dpgeo.api.queries import LIMIT
+from dpgeo.api.paging import Order, next_url, page
+from dpgeo.api.queries import PageQuery
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.throttling import count_tasks
 from dpgeo.core.declared import Declared, Flag, Items, Members, Real, Text, fact
@@ -303,7 +303,7 @@ class CampaignsView(DocumentView):
     """The stored campaigns of the user's organisations."""
 
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
-    queries = (LIMIT, CURSOR)
+    queries = PageQuery
 
     @operation(
         "campaigns",
@@ -317,8 +317,8 @@ class CampaignsView(DocumentView):
         campaigns, cursor = page(
             campaigns_of(self.actor),
             BY_NAME,
-            limit=self.query["limit"],
-            cursor=self.query["cursor"],
+            limit=self.query.limit,
+            cursor=self.query.cursor,
         )
         results = [campaign_answer(campaign, request) for campaign in campaigns]
         answer = CampaignListOut(results=results, next=next_url(request, cursor))

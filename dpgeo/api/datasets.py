@@ -13,7 +13,7 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.dataset_writes import DatasetDeclaration, DatasetUpdate, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.public_answers import (
     DatasetListOut,
     DatasetOut,
@@ -21,7 +21,7 @@ from dpgeo.api.public_answers import (
     dataset_answer,
     declared_answer,
 )
-from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
+from dpgeo.api.queries import FoundQuery
 from dpgeo.api.request_bodies import read_body
 from dpgeo.datasets.selectors import (
     datasets_public,
@@ -40,7 +40,7 @@ class DatasetsView(DocumentView):
     """The list of datasets, ordered by slug, and the declaration of new ones."""
 
     scopes: ClassVar = WRITING
-    queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
+    queries = FoundQuery
 
     @operation(
         "datasets",
@@ -56,11 +56,11 @@ class DatasetsView(DocumentView):
         """
         personal = "Authorization" in request.headers
         datasets = datasets_readable_by(request.user) if personal else datasets_public()
-        if slug := self.query["organisation"]:
+        if slug := self.query.organisation:
             datasets = datasets.filter(organisation__in=Organisation.objects.filter(slug=slug))
-        if box := self.query["bbox"]:
+        if box := self.query.bbox:
             datasets = datasets.filter(near(box))
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         found, cursor = page(datasets, BY_SLUG, limit=limit, cursor=cursor)
         results = [dataset_answer(dataset, request) for dataset in found]
         answer = DatasetListOut(next=next_url(request, cursor), results=results)

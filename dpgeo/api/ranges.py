@@ -18,7 +18,7 @@ from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.queries import SLUG, Query, read_box, read_slug
+from dpgeo.api.queries import SLUG, BoxText, SlugText, read_box, read_slug
 from dpgeo.api.range_answers import (
     AnswerOut,
     AnswersOut,
@@ -55,28 +55,6 @@ POLYGONS = ("Polygon", "MultiPolygon")
 SHAPES = ("bbox", "polygon", "regions")
 """The fields for a request's regions; a request must use exactly one of the fields."""
 
-BOX = Query(
-    name="bbox",
-    description="The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
-    "with POST.",
-    read=read_box,
-)
-
-
-ORIGIN = Query(
-    name="from",
-    description="In a release of flows: where trips begin, west,south,east,north in degrees. With "
-    "to, the trips between the two boxes are counted; alone, all that begin in this one. Polygons "
-    "are sent with POST.",
-    read=read_box,
-)
-
-DESTINATION = Query(
-    name="to",
-    description="In a release of flows: where trips end, west,south,east,north in degrees.",
-    read=read_box,
-)
-
 FROM_WORDS = (
     "In a release of flows, instead of a region: where trips begin, as a box or a GeoJSON Polygon "
     "or MultiPolygon. With to, the trips between the two are counted; alone, all that begin here."
@@ -90,7 +68,26 @@ LAYER_WORDS = (
     "its counts, partitions answers from the measured counts of the last phase alone."
 )
 
-LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
+
+class RangesQuery(Declared):
+    """The query parameters of range queries."""
+
+    bbox: BoxText = fact(
+        "The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
+        "with POST.",
+        None,
+    )
+    layer: SlugText = fact(LAYER_WORDS, None)
+    from_: BoxText = Field(
+        default=None,
+        alias="from",
+        description="In a release of flows: where trips begin, west,south,east,north in degrees. "
+        "With to, the trips between the two boxes are counted; alone, all that begin in this one. "
+        "Polygons are sent with POST.",
+    )
+    to: BoxText = fact(
+        "In a release of flows: where trips end, west,south,east,north in degrees.", None
+    )
 
 
 def _read_layer(value: object) -> str:
@@ -157,7 +154,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 class RangesView(DocumentView):
     """Range queries on one release."""
 
-    queries = (BOX, LAYER, ORIGIN, DESTINATION)
+    queries = RangesQuery
 
     @operation(
         "release_query_box",
@@ -175,17 +172,17 @@ class RangesView(DocumentView):
         In a release of flows, the parameters from and to count the trips between two boxes.
         """
         ends = [
-            None if self.query[name] is None else _box(self.query[name], name)
-            for name in ("from", "to")
+            box and _box(box, name)
+            for name, box in (("from", self.query.from_), ("to", self.query.to))
         ]
         if ends != [None, None]:
-            if self.query["bbox"] is not None:
+            if self.query.bbox is not None:
                 raise InvalidInput("Give either bbox, or from and to.", field="bbox")
-            return self._flow(request, release_id, ends, self.query["layer"])
-        if self.query["bbox"] is None:
+            return self._flow(request, release_id, ends, self.query.layer or "")
+        if self.query.bbox is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
-            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"], "bbox"
+            request, release_id, [(None, _box(self.query.bbox))], self.query.layer or "", "bbox"
         )
 
     @operation(

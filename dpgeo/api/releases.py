@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from django.db.models import QuerySet
 from rest_framework.request import Request
@@ -16,11 +16,12 @@ from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.idempotency import SAME_JOB
 from dpgeo.api.member_answers import JobOut, job_answer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.public_answers import ReleaseListOut, ReleaseOut, release_answer
-from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
+from dpgeo.api.queries import DayText, FoundQuery, SlugText, choice, schema
 from dpgeo.api.release_actions import ACTION_VIEWS, Requested, request_release
+from dpgeo.core.declared import fact
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
@@ -33,48 +34,26 @@ that of the request. Sorting by the exact time would reveal when jobs ended, and
 that contains the time.
 """
 
-DATE_SCHEMA = {"type": "string", "format": "date"}
+
+class ReleasesQuery(FoundQuery):
+    """The query parameters of the list of releases."""
+
+    dataset: SlugText = fact("Only releases of this dataset, by its slug.", None)
+    mechanism: Annotated[str, choice([*MECHANISMS]), schema(enum=[*MECHANISMS])] = fact(
+        "Only releases of this mechanism, by its key.", None
+    )
+    kind: Annotated[str, choice(sorted(KINDS)), schema(enum=sorted(KINDS))] = fact(
+        "Only releases of this kind of map.", None
+    )
+    published_from: DayText = fact("Only releases published on this day (UTC) or later.", None)
+    published_to: DayText = fact("Only releases published on this day (UTC) or earlier.", None)
 
 
 class ReleasesView(DocumentView):
     """The list of releases, and requests for new ones."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
-    queries = (
-        Query(
-            name="dataset",
-            description="Only releases of this dataset, by its slug.",
-            read=read_slug,
-        ),
-        ORGANISATION,
-        Query(
-            name="mechanism",
-            description="Only releases of this mechanism, by its key.",
-            read=one_of(list(MECHANISMS)),
-            schema={"type": "string", "enum": list(MECHANISMS)},
-        ),
-        Query(
-            name="kind",
-            description="Only releases of this kind of map.",
-            read=one_of(sorted(KINDS)),
-            schema={"type": "string", "enum": sorted(KINDS)},
-        ),
-        BBOX,
-        Query(
-            name="published_from",
-            description="Only releases published on this day (UTC) or later.",
-            read=read_date,
-            schema=DATE_SCHEMA,
-        ),
-        Query(
-            name="published_to",
-            description="Only releases published on this day (UTC) or earlier.",
-            read=read_date,
-            schema=DATE_SCHEMA,
-        ),
-        LIMIT,
-        CURSOR,
-    )
+    queries = ReleasesQuery
 
     @operation(
         "releases",
@@ -91,7 +70,7 @@ class ReleasesView(DocumentView):
         """
         viewer = viewer_of(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
         if is_key(viewer):
             found = [mask_draw(release) for release in found]
@@ -159,21 +138,21 @@ class ReleaseView(DocumentView):
         return self.answer(release_answer(release, request), personal=is_personal(viewer))
 
 
-def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
+def narrowed(releases: QuerySet[Release], query: ReleasesQuery) -> QuerySet[Release]:
     """Return the releases that match every query parameter in `query`; None matches any value."""
-    if slug := query["dataset"]:
+    if slug := query.dataset:
         releases = releases.filter(dataset__slug=slug)
-    if slug := query["organisation"]:
+    if slug := query.organisation:
         releases = releases.filter(dataset__organisation__in=Organisation.objects.filter(slug=slug))
-    if mechanism := query["mechanism"]:
+    if mechanism := query.mechanism:
         releases = releases.filter(mechanism=mechanism)
-    if kind := query["kind"]:
+    if kind := query.kind:
         releases = releases.filter(mechanism__in=mechanisms_of(KINDS[kind]))
-    if box := query["bbox"]:
+    if box := query.bbox:
         releases = releases.filter(near(box, "dataset__"))
-    if first := query["published_from"]:
+    if first := query.published_from:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
-    if last := query["published_to"]:
+    if last := query.published_to:
         # Compare with the end of the day, because the last date that Python supports has no next
         # day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
@@ -26,8 +26,9 @@ from dpgeo.api.files import (
 )
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.public_answers import TileJsonOut
-from dpgeo.api.queries import Query, one_of
+from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
+from dpgeo.core.declared import Declared, fact
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import open_span, open_stored
 from dpgeo.releases.models import Release
@@ -84,19 +85,19 @@ class TileJsonView(DocumentView):
         return self.answer(answer, personal=not release.rules.public)
 
 
+class StyleQuery(Declared):
+    """The query parameter of a style."""
+
+    source: Annotated[str, choice(SOURCES), schema(enum=list(SOURCES))] = fact(
+        "What the style draws: the vector tiles (default) or the GeoJSON file.", SOURCES[0]
+    )
+
+
 class StyleView(DocumentView):
     """The MapLibre style of a layer, with URLs on this server."""
 
     counted = False
-    queries = (
-        Query(
-            name="source",
-            description="What the style draws: the vector tiles (default) or the GeoJSON file.",
-            read=one_of(SOURCES),
-            schema={"type": "string", "enum": list(SOURCES), "default": SOURCES[0]},
-            default=SOURCES[0],
-        ),
-    )
+    queries = StyleQuery
 
     @operation(
         "style",
@@ -114,7 +115,7 @@ class StyleView(DocumentView):
         with open_stored(stored.storage, stored.name) as file:
             style = json.loads(file.read())
         source = style["sources"][layer]
-        if self.query["source"] == "tiles":
+        if self.query.source == "tiles":
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix

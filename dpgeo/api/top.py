@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Annotated
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,33 +13,35 @@ from dpgeo.api.answers import Answer
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
-from dpgeo.api.queries import Query, read_count, read_slug
+from dpgeo.api.queries import SlugText, parsed, read_count, schema
 from dpgeo.api.range_answers import CountedKey, CountingKey
 from dpgeo.api.ranges import CONFIDENCE, MEANING, RELEASE_ID, drawn_release, served
 from dpgeo.core.counted import counted_once
-from dpgeo.core.declared import fact
+from dpgeo.core.declared import Declared, fact
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.postprocess.top_places import RankedPlace, TopPlaces
 
 MOST = 1_000
 USUAL = 20
 
-K = Query(
-    name="k",
-    description=f"How many places, from 1 to {MOST:,}; {USUAL} if left out. It is also the number "
-    "that among_top, surely_among_top and perhaps_among_top are about.",
-    read=lambda text: read_count(text, most=MOST),
-    schema={"type": "integer", "minimum": 1, "maximum": MOST, "default": USUAL},
-    default=USUAL,
-)
 
-CONTEXT = Query(
-    name="context",
-    description="The context to rank in, by its key such as 2-tuesday, if the release has "
-    "contexts; if left out, all together.",
-    read=read_slug,
-    default="",
-)
+class TopQuery(Declared):
+    """The query parameters of rankings."""
+
+    k: Annotated[
+        int,
+        parsed(lambda text: read_count(text, most=MOST)),
+        schema("integer", minimum=1, maximum=MOST),
+    ] = fact(
+        f"How many places, from 1 to {MOST:,}; {USUAL} if left out. It is also the number "
+        "that among_top, surely_among_top and perhaps_among_top are about.",
+        USUAL,
+    )
+    context: SlugText = fact(
+        "The context to rank in, by its key such as 2-tuesday, if the release has "
+        "contexts; if left out, all together.",
+        None,
+    )
 
 
 class RankedOut(Answer):
@@ -107,7 +110,7 @@ RANKS = (
 class TopView(DocumentView):
     """The busiest places of one release."""
 
-    queries = (K, CONTEXT)
+    queries = TopQuery
 
     @operation(
         "release_top",
@@ -124,7 +127,7 @@ class TopView(DocumentView):
         This spends no budget, because ranks are computed from published counts alone.
         """
         release = served(request, release_id)
-        k, context = self.query["k"], self.query["context"]
+        k, context = self.query.k, self.query.context or ""
         top = _top(release.pk, release.blob_sha256, context)
         surely, perhaps = top.among(k)
         counting = release.request.counting

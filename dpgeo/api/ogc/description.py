@@ -21,10 +21,16 @@ from dpgeo.api.ogc.documents import (
     Json,
     LandingPageOut,
 )
-from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEM, ITEMS, openapi_parameters
+from dpgeo.api.ogc.query_parameters import (
+    CollectionsQuery,
+    FormQuery,
+    ItemQuery,
+    ItemsQuery,
+    openapi_parameters,
+)
 from dpgeo.api.problem_kinds import MEDIA_TYPE
 from dpgeo.api.problems import of_status
-from dpgeo.api.queries import Query
+from dpgeo.core.declared import Declared
 
 DOCUMENTS = (
     LandingPageOut,
@@ -68,7 +74,7 @@ def description(address: str) -> Json:
             "/conformance": _get("getConformance", "Conformance classes", ConformanceOut),
             "/api": _get("getApi", "This description", None, media_type=OPENAPI),
             "/collections": _get(
-                "getCollections", "List the collections", CollectionsOut, queries=COLLECTIONS
+                "getCollections", "List the collections", CollectionsOut, queries=CollectionsQuery
             ),
             "/collections/{collectionId}": _get(
                 "describeCollection", "Get a collection", CollectionOut, keys=[COLLECTION_ID]
@@ -91,7 +97,7 @@ def description(address: str) -> Json:
                 "getFeatures",
                 "Get features",
                 FeatureCollectionOut,
-                queries=ITEMS,
+                queries=ItemsQuery,
                 keys=[COLLECTION_ID],
                 media_type=GEOJSON,
             ),
@@ -99,7 +105,7 @@ def description(address: str) -> Json:
                 "getFeature",
                 "Get one feature",
                 FeatureOut,
-                queries=ITEM,
+                queries=ItemQuery,
                 keys=[COLLECTION_ID, FEATURE_ID],
                 media_type=GEOJSON,
             ),
@@ -113,7 +119,7 @@ def _get(
     summary: str,
     document: type[Answer] | None,
     *,
-    queries: tuple[Query, ...] = (FORM,),
+    queries: type[Declared] = FormQuery,
     keys: list[Json] | None = None,
     media_type: str = JSON,
 ) -> Json:

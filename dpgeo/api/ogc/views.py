@@ -27,9 +27,9 @@ from dpgeo.api.ogc.documents import Json
 from dpgeo.api.ogc.query_parameters import Days
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
-from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Box, Feature, FeatureFile
+from dpgeo.core.declared import Declared
 from dpgeo.core.errors import InvalidInput
 from dpgeo.releases.selectors import listed, releases_public
 
@@ -37,13 +37,13 @@ from dpgeo.releases.selectors import listed, releases_public
 class OgcView(ApiView):
     """Base class of views that respond with JSON or an HTML page, each with its own ETag."""
 
-    queries: ClassVar[Sequence[Query]] = (query_parameters.FORM,)
+    queries: ClassVar[type[Declared]] = query_parameters.FormQuery
 
     @property
     def form(self) -> str:
         """Return the requested form of the response, json or html."""
-        if self.query["f"]:
-            return str(self.query["f"])
+        if self.query.f:
+            return str(self.query.f)
         choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
         wanted = self.request._request.get_preferred_type(choices)
         return "html" if wanted == documents.HTML else "json"
@@ -116,7 +116,7 @@ class DescriptionView(OgcView):
 class CollectionsView(OgcView):
     """The list of collections: every layer of every published release."""
 
-    queries = query_parameters.COLLECTIONS
+    queries = query_parameters.CollectionsQuery
 
     @heavy
     def get(self, request: Request) -> HttpResponse:
@@ -125,7 +125,7 @@ class CollectionsView(OgcView):
         The parameter `limit` is the number of releases on the page. A release may have several
         collections or none. Series come first.
         """
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         releases, following = page(
             listed(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
@@ -179,7 +179,7 @@ class QueryablesView(SchemaView):
 class ItemsView(OgcView):
     """The features of a layer."""
 
-    queries = query_parameters.ITEMS
+    queries = query_parameters.ItemsQuery
 
     @heavy
     def get(self, request: Request, collection_id: str) -> HttpResponse:
@@ -190,9 +190,9 @@ class ItemsView(OgcView):
             where = self._filter(features)
             if days := self._days(collection):
                 where = within(where, *days)
-            page = features.page(self.query["start"], self._limit(), boxes, where)
+            page = features.page(self.query.start, self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
-        shown = in_system(page.features, self.query["crs"])
+        shown = in_system(page.features, self.query.crs)
         document = documents.feature_page(
             request, self.form, collection, shown, following=page.next_row, matched=matched
         )
@@ -203,36 +203,36 @@ class ItemsView(OgcView):
             text=lambda: documents.geojson_text(document),
             table=table(shown) if self.form == "html" else None,
         )
-        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        answer["Content-Crs"] = f"<{self.query.crs}>"
         return answer
 
     def _limit(self) -> int:
         """Return the maximum number of features in the response; HTML pages have fewer."""
-        limit: int = self.query["limit"]
+        limit: int = self.query.limit
         return min(limit, query_parameters.MAX_ON_A_PAGE) if self.form == "html" else limit
 
     def _boxes(self) -> list[Box]:
         """Return the requested bounding boxes in degrees. Raises InvalidInput."""
-        if self.query["bbox"] is None:
+        if self.query.bbox is None:
             return []
         try:
-            return query_parameters.read_boxes(self.query["bbox"], self.query["bbox-crs"])
+            return query_parameters.read_boxes(self.query.bbox, self.query.bbox_crs)
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="bbox") from None
 
     def _days(self, collection: Collection | SeriesCollection) -> Days | None:
         """Return the requested days, or None if none are requested or the features have no days."""
-        if self.query["datetime"] is None or not isinstance(collection, SeriesCollection):
+        if self.query.datetime is None or not isinstance(collection, SeriesCollection):
             return None
         zone = collection.series.dataset.time_zone
-        return query_parameters.days_of(self.query["datetime"], zone)
+        return query_parameters.days_of(self.query.datetime, zone)
 
     def _filter(self, features: FeatureFile) -> Filter | None:
         """Return the parsed filter, or None if the request has none. Raises InvalidInput."""
-        if self.query["filter"] is None:
+        if self.query.filter is None:
             return None
         try:
-            return parse(self.query["filter"], documents.kinds_of(features))
+            return parse(self.query.filter, documents.kinds_of(features))
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="filter") from None
 
@@ -240,7 +240,7 @@ class ItemsView(OgcView):
 class ItemView(OgcView):
     """One feature."""
 
-    queries = query_parameters.ITEM
+    queries = query_parameters.ItemQuery
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
         """Respond with one feature, identified by its row in the layer's files, counted from 0."""
@@ -249,7 +249,7 @@ class ItemView(OgcView):
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
-        (feature,) = in_system([feature], self.query["crs"])
+        (feature,) = in_system([feature], self.query.crs)
         links = documents.feature_links(request, self.form, collection)
         document = documents.feature_document(feature, links=links)
         answer = self.answer(
@@ -259,7 +259,7 @@ class ItemView(OgcView):
             text=lambda: documents.geojson_text(document),
             table=table([feature]),
         )
-        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        answer["Content-Crs"] = f"<{self.query.crs}>"
         return answer
 
 
