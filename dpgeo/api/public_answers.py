@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 from typing import Annotated, Any
@@ -27,22 +28,13 @@ from dpgeo.api.answers import (
 )
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.files import file_kind
-from dpgeo.artefacts.promises import Lifetime, Promise, of_one_map
 from dpgeo.artefacts.wording import odds_factor
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.declared import fact, kind_of_field
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import (
-    ZCDP,
-    GeoInd,
-    Guarantee,
-    Notion,
-    PureDP,
-    Unit,
-    protected_at,
-)
+from dpgeo.core.guarantees import Notion, PureDP, Unit
 from dpgeo.core.guessing import Verdict
 from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
@@ -149,24 +141,16 @@ def privacy_answer(dataset: Dataset) -> PrivacyOut:
     """Return the promise of a dataset's whole budget, spent or not."""
     ledger, lifetime = dataset.ledger, lifetime_of(dataset)
     points = None if lifetime.points is None else points_ledger(ledger)
+    bound = lifetime.counts
     return PrivacyOut(
-        **_privacy_facts(lifetime),
-        total_rho=rho_answer(ledger, ledger.lifetime_units) if lifetime.delta else None,
+        sentence=lifetime.sentence,
+        total_epsilon=format_epsilon(lifetime.total),
+        total_rho=rho_answer(ledger, ledger.lifetime_units) if ledger.is_zcdp else None,
+        verdict=bound.verdict,
+        right_guesses_in_100=bound.figure,
+        presence_odds_factor=None if ledger.is_zcdp else odds_factor(lifetime.total),
         points=points and points_answer(points, points.lifetime_units),
     )
-
-
-@lru_cache(maxsize=1024)
-def _privacy_facts(lifetime: Lifetime) -> Json:
-    """Return what follows from the most that may ever be spent on a dataset's people."""
-    bound = lifetime.counts
-    return {
-        "sentence": lifetime.sentence,
-        "total_epsilon": format_epsilon(lifetime.total),
-        "verdict": bound.verdict,
-        "right_guesses_in_100": bound.figure,
-        "presence_odds_factor": None if lifetime.delta else odds_factor(lifetime.total),
-    }
 
 
 class PromiseOut(Answer):
@@ -236,13 +220,13 @@ def _request_facts(without: Collection[str]) -> Any:
     What answers state in other words is left out: what the request costs, and the plan of totals.
     """
     fields: dict[str, Any] = {}
-    for name, field in ReleaseRequest.model_fields.items():
-        kind: Any = kind_of_field(field)
+    for name, each in ReleaseRequest.model_fields.items():
+        kind: Any = kind_of_field(each)
         if name in without or name in ("epsilon", "most_sightings", "most_visits"):
             continue
         kind = Annotated[str, one_of(kind)] if issubclass(kind, StrEnum) else kind
-        kind = kind | None if field.default is None else kind
-        fields[name] = (kind, Field(description=field.description))
+        kind = kind | None if each.default is None else kind
+        fields[name] = (kind, Field(description=each.description))
     return create_model("RequestFacts", __base__=Answer, **fields)
 
 
@@ -332,7 +316,7 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
     Without its files once it is no longer served, and without the dataset's URL while it is not
     public, since the dataset may not be, either.
     """
-    dataset, asked, ledger, cost = release.dataset, release.request, release.ledger, release.cost
+    dataset, asked = release.dataset, release.request
     public, served = release.rules.public, release.rules.served
     url = address_of(request, "api:release", release.pk)
     page = address_of(request, "release", release.pk)
@@ -346,7 +330,7 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
         {
             **dict(asked),
             **_declared_facts(dataset),
-            **_cost_facts(cost, asked.household),
+            **_derived(_Columns(_columns(release), release)),
             "id": release.pk,
             "url": url,
             "state": release.state,
@@ -360,14 +344,9 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
             "mechanism": release.mechanism,
             "parameters": dict(sorted(asked.parameters.items())),
             "notion": release.notion,
-            "cost": release.cost_words,
-            "rho": rho_answer(ledger, ledger.price(cost)) if ledger.is_zcdp else None,
             "bound": release.bound if public else asked.bound,
-            "totals": totals_answer(asked.totals_plan),
             "published_on": day_of(release.published_at),
             "withdrawn_on": day_of(release.withdrawn_at),
-            "promise": promise_answer(release, cost),
-            "privacy": privacy_answer(dataset),
             "files": [*files.values()],
             "statement_url": f"{url}/files/{statement.NAME}" if statement.NAME in files else None,
             "links": links,
@@ -395,34 +374,44 @@ def _declared_facts(dataset: Dataset) -> Json:
     }
 
 
-@lru_cache(maxsize=1024)
-def _cost_facts(cost: Guarantee, household: int) -> Json:
-    """Return the epsilons of a release that follow from its cost."""
-    moved = isinstance(cost, GeoInd)
-    return {
-        "epsilon": format_epsilon(cost.epsilon) if isinstance(cost, PureDP) else None,
-        "epsilon_of_household": None if moved else format_epsilon(protected_at(cost, household)[0]),
-    }
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The stored values of a release from which its promises follow."""
+
+    key: tuple[object, ...]
+    release: Release = field(compare=False)
 
 
-def promise_answer(release: Release, cost: Guarantee) -> PromiseOut:
-    """Return what a release alone promises, given its cost."""
-    if isinstance(cost, GeoInd):
-        return _promise_facts(promise_of(release))
-    return _promise_of_counts(cost, release.dataset.row_noun, release.request.household)
-
-
-@lru_cache(maxsize=1024)
-def _promise_of_counts(cost: PureDP | ZCDP, noun: str, household: int) -> PromiseOut:
-    return _promise_facts(of_one_map(cost, noun, household))
-
-
-def _promise_facts(promise: Promise) -> PromiseOut:
-    return PromiseOut(
-        sentence=promise.sentence,
-        verdict=promise.bound.verdict,
-        right_guesses_in_100=promise.bound.figure,
+def _columns(release: Release) -> tuple[object, ...]:
+    dataset = release.dataset
+    counts, points = dataset.ledger, points_ledger(dataset.ledger)
+    return (
+        *(release.pk, release.bound, release.cost_units, release.delta_exponent),
+        *(dataset.unit, dataset.row_noun),
+        *(counts.notion, counts.total_units, counts.merged_units, counts.delta_exponent),
+        *((points.total_units, points.merged_units, points.input_step) if points else ()),
     )
+
+
+@lru_cache(maxsize=512)
+def _derived(columns: _Columns) -> Json:
+    """Return what a release costs and promises, in words and figures."""
+    release = columns.release
+    ledger, cost, promise = release.ledger, release.cost, promise_of(release)
+    household = release.of_household
+    return {
+        "cost": release.cost_words,
+        "epsilon": format_epsilon(cost.epsilon) if isinstance(cost, PureDP) else None,
+        "rho": rho_answer(ledger, ledger.price(cost)) if ledger.is_zcdp else None,
+        "totals": totals_answer(release.request.totals_plan),
+        "epsilon_of_household": None if household is None else format_epsilon(household),
+        "promise": PromiseOut(
+            sentence=promise.sentence,
+            verdict=promise.bound.verdict,
+            right_guesses_in_100=promise.bound.figure,
+        ),
+        "privacy": privacy_answer(release.dataset),
+    }
 
 
 def _files(release: Release, url: str) -> dict[str, Json]:

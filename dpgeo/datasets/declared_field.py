@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import Any
 
 from django.db import models
 from django.db.models.fields.json import KeyTransform
 
 from dpgeo.core.declared import Declared
+
+
+@lru_cache(maxsize=4096)
+def _stored(declared: type[Declared], text: str) -> Declared:
+    """Return the facts that a row stores; equal texts share one object, which never changes."""
+    return declared.model_validate(json.loads(text))
 
 
 class DeclaredField(models.JSONField):
@@ -22,10 +30,9 @@ class DeclaredField(models.JSONField):
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         """Return the facts in a row, or the JSON value of one of their keys."""
-        document = super().from_db_value(value, expression, connection)
-        if document is None or isinstance(expression, KeyTransform):
-            return document
-        return self.declared.model_validate(document)
+        if value is None or isinstance(expression, KeyTransform):
+            return super().from_db_value(value, expression, connection)
+        return _stored(self.declared, value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """Return facts, or the value of a key, as the database's JSON."""
