@@ -15,7 +15,7 @@ from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.api.answers import NEXT, Answer, Json, Slug, Url, address_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import BODY, in_path, linked, operation
+from dpgeo.api.openapi import BODY, linked, operation
 from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.queries import PageQuery
 from dpgeo.api.request_bodies import read_body
@@ -32,8 +32,6 @@ from dpgeo.crowdsourcing.planning import (
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 from dpgeo.phrases import InvalidValue
-
-CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 
 BY_NAME = Order(("name", "pk"), descending=False)
 
@@ -361,7 +359,6 @@ class CampaignView(DocumentView):
         "Get a campaign",
         CampaignOut,
         tag="campaigns",
-        parameters=[CAMPAIGN_ID],
     )
     def get(self, request: Request, campaign_id: str) -> Response:
         """Get one of your organisation's campaigns or a shared one."""
@@ -373,7 +370,6 @@ class CampaignView(DocumentView):
         "Delete a campaign",
         CampaignOut,
         tag="campaigns",
-        parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
         """Delete a campaign. The response shows it as it was last stored."""

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import PageQuery, choice, schema
 from dpgeo.api.rdf import SYNTAXES
@@ -75,7 +75,6 @@ class StatementSchemaView(DocumentView):
         "statement_schema",
         "Get the schema of privacy statements",
         tag="catalogue",
-        parameters=[in_path("version", "The version named in a statement.")],
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
         },

@@ -12,7 +12,7 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.dataset_writes import DatasetDeclaration, DatasetUpdate, change, declare
-from dpgeo.api.openapi import BODY, in_path, linked, operation
+from dpgeo.api.openapi import BODY, linked, operation
 from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.public_answers import (
     DatasetListOut,
@@ -97,7 +97,6 @@ class DatasetView(DocumentView):
         "Get a dataset",
         DatasetOut,
         tag="datasets",
-        parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
         """Get what the publisher declared about a dataset. None of it depends on the rows."""
@@ -112,7 +111,6 @@ class DatasetView(DocumentView):
         "Change a dataset",
         DeclaredOut,
         tag="datasets",
-        parameters=[in_path("slug", "The dataset's short name.")],
         body=DatasetUpdate,
         errors=[409],
     )

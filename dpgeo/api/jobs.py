@@ -13,12 +13,10 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_answers import JobOut, job_answer
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import uploads_visible_to
 from dpgeo.releases.models import Release
-
-JOB_ID = in_path("job_id", "The job's id.", UUID)
 
 
 class JobView(DocumentView):
@@ -26,7 +24,7 @@ class JobView(DocumentView):
 
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
-    @operation("job", "Get a job", JobOut, tag="jobs", parameters=[JOB_ID])
+    @operation("job", "Get a job", JobOut, tag="jobs")
     def get(self, request: Request, job_id: UUID) -> Response:
         """Get the state of a job: working or done. Ask again every minute until it is done.
 

@@ -25,7 +25,7 @@ from dpgeo.api.answers import (
     one_of,
 )
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import BODY, in_path, operation
+from dpgeo.api.openapi import BODY, operation
 from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Text, fact, read_text
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
@@ -35,8 +35,6 @@ from dpgeo.datasets.layers import declared_before_upload, public_layer_remove, s
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.phrases import InvalidValue
 from dpgeo.releases.released_layers import layer_declare
-
-SLUG = in_path("slug", "The dataset's short name.")
 
 MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
 """Largest request body in bytes, enough for the largest file in Base64."""
@@ -183,7 +181,7 @@ class LayersView(DocumentView):
 
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
-    @operation("layers", "List public layers", LayerListOut, tag="datasets", parameters=[SLUG])
+    @operation("layers", "List public layers", LayerListOut, tag="datasets")
     def get(self, request: Request, slug: str) -> Response:
         """List the public zones, places and densities that mechanisms can use."""
         dataset = own_dataset(self.actor, slug, "view")
@@ -195,7 +193,6 @@ class LayersView(DocumentView):
         LayerOut,
         tag="datasets",
         status=201,
-        parameters=[SLUG],
         body=LayerDeclaration,
         errors=[409],
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
@@ -244,7 +241,6 @@ class LayerView(DocumentView):
         "Remove a public layer",
         LayerListOut,
         tag="datasets",
-        parameters=[SLUG, in_path("name", "The layer's name.")],
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:

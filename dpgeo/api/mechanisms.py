@@ -7,7 +7,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.public_answers import MechanismListOut, MechanismOut, mechanism_answer
 from dpgeo.mechanisms.registry import MECHANISMS
 
@@ -36,7 +36,6 @@ class MechanismView(DocumentView):
         "Get a mechanism",
         MechanismOut,
         tag="mechanisms",
-        parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
     def get(self, request: Request, key: str) -> Response:
         """Get the description of a mechanism and the parameters that it accepts."""

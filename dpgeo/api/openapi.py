@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
@@ -38,6 +39,23 @@ EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
 """Security schemes of operations that need a scope: an API key, or a member's session."""
+
+IN_PATH: dict[str, tuple[type, str]] = {
+    "campaign_id": (str, "The campaign's id."),
+    "job_id": (UUID, "The job's id."),
+    "key": (str, "The mechanism's key, as releases name it."),
+    "layer": (str, "The layer's name, as the release's files give it."),
+    "name": (str, "The name of the file or layer, as lists give it."),
+    "release_id": (str, "The release's id, as lists give it."),
+    "series_id": (UUID, "The series' id."),
+    "slug": (str, "The dataset's short name, as lists give it."),
+    "upload_id": (UUID, "The upload's id."),
+    "version": (str, "The version named in a statement."),
+    "x": (int, "Column"),
+    "y": (int, "Row from the north"),
+    "z": (int, "Zoom"),
+}
+"""The type and the description of each parameter of a path."""
 
 BODY = "$response.body#"
 
@@ -98,11 +116,6 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
     return decorate
 
 
-def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """Return the OpenAPI description of the path parameter `name`, of the Python type `kind`."""
-    return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
-
-
 def linked(names: Sequence[str], **parameters: str) -> dict[str, dict[str, str]]:
     """Return links to the operations `names`, which all have the same path parameters."""
     return dict.fromkeys(names, parameters)
@@ -141,9 +154,15 @@ class OperationSchema(AutoSchema):
         return list(WRITERS) if self.method in self.view.scopes else either
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the view's query parameters, followed by the decorator's parameters."""
+        """Return the parameters of the path, of the view's query and of the decorator."""
         queries = openapi(self.view.queries) if self.method == "GET" else []
-        return [*queries, *self.stated.parameters]
+        stated = {each.name: each for each in self.stated.parameters}
+        in_path = [
+            OpenApiParameter(name, kind, OpenApiParameter.PATH, description=meaning)
+            for name, (kind, meaning) in IN_PATH.items()
+            if f"{{{name}}}" in self.path and name not in stated
+        ]
+        return [*in_path, *queries, *stated.values()]
 
     def get_request_serializer(self) -> Any:
         """Return the description of the request body, with its example if one was recorded."""
@@ -207,8 +226,7 @@ class OperationSchema(AutoSchema):
         usual |= (
             {503} if self.method in self.view.scopes and self.method not in SAFE_METHODS else set()
         )
-        in_address = any(each.location == OpenApiParameter.PATH for each in stated.parameters)
-        return usual | {404} if in_address else usual
+        return usual | {404} if "{" in self.path else usual
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.queries import SLUG, BoxText, SlugText, read_box, read_slug
 from dpgeo.api.range_answers import (
     AnswerOut,
@@ -148,9 +148,6 @@ MEANING = {
 }
 
 
-RELEASE_ID = in_path("release_id", "The release's id.")
-
-
 class RangesView(DocumentView):
     """Range queries on one release."""
 
@@ -161,7 +158,6 @@ class RangesView(DocumentView):
         "Count in a box",
         AnswersOut,
         tag="releases",
-        parameters=[RELEASE_ID],
         errors=[409, 410, 503],
         example="release_query",
     )
@@ -190,7 +186,6 @@ class RangesView(DocumentView):
         "Count in regions",
         AnswersOut,
         tag="releases",
-        parameters=[RELEASE_ID],
         body=Regions,
         errors=[409, 410, 503],
     )

@@ -18,7 +18,7 @@ from dpgeo.api.access import check_settled, is_key, is_settled, one_job_at_a_tim
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_answers import QuoteOut, quote_answer
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.public_answers import ReleaseOut, release_answer
 from dpgeo.api.request_bodies import read_body
 from dpgeo.blanks import trim
@@ -42,12 +42,7 @@ from dpgeo.releases.services import (
     release_withdraw,
 )
 
-RELEASE_ID = in_path("release_id", "The release's id.")
-
-
-decision = partial(
-    operation, answer=ReleaseOut, tag="releases", parameters=[RELEASE_ID], errors=[409]
-)
+decision = partial(operation, answer=ReleaseOut, tag="releases", errors=[409])
 """Decorator that describes a decision on a release; its arguments name and summarise
 the operation.
 """
@@ -144,7 +139,6 @@ class QuoteView(DocumentView):
         "Quote a release",
         QuoteOut,
         tag="releases",
-        parameters=[in_path("slug", "The dataset's short name.")],
         body=Quoted,
         errors=[409],
     )

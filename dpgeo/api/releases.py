@@ -15,7 +15,7 @@ from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.idempotency import SAME_JOB
 from dpgeo.api.member_answers import JobOut, job_answer
-from dpgeo.api.openapi import BODY, in_path, linked, operation
+from dpgeo.api.openapi import BODY, linked, operation
 from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.public_answers import ReleaseListOut, ReleaseOut, release_answer
@@ -113,7 +113,6 @@ class ReleaseView(DocumentView):
         "Get a release",
         ReleaseOut,
         tag="releases",
-        parameters=[in_path("release_id", "The release's id, as lists give it.")],
         errors=[410],
         links={
             **linked(

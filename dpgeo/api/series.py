@@ -29,7 +29,7 @@ from dpgeo.api.answers import (
     one_of,
 )
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import BODY, in_path, linked, operation
+from dpgeo.api.openapi import BODY, linked, operation
 from dpgeo.api.range_answers import CountingKey
 from dpgeo.api.request_bodies import read_body
 from dpgeo.artefacts.series_wording import promised
@@ -48,9 +48,6 @@ from dpgeo.releases.series import (
     series_resume,
     series_seen,
 )
-
-SLUG = in_path("slug", "The dataset's short name.")
-SERIES_ID = in_path("series_id", "The series' id.", UUID)
 
 
 class SeriesDeclaration(SeriesRequest):
@@ -152,7 +149,7 @@ class DatasetSeriesView(DocumentView):
 
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST, "POST": Scope.RELEASES_REQUEST}
 
-    @operation("series_list", "List series", SeriesListOut, tag="releases", parameters=[SLUG])
+    @operation("series_list", "List series", SeriesListOut, tag="releases")
     def get(self, request: Request, slug: str) -> Response:
         """List the series of a dataset."""
         dataset = own_dataset(self.actor, slug, "view")
@@ -166,7 +163,6 @@ class DatasetSeriesView(DocumentView):
         SeriesOut,
         tag="releases",
         status=201,
-        parameters=[SLUG],
         body=SeriesDeclaration,
         errors=[409],
         links=linked(
@@ -205,7 +201,7 @@ class OneSeriesView(OwnSeriesView):
 
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST}
 
-    @operation("series", "Describe a series", SeriesOut, tag="releases", parameters=[SERIES_ID])
+    @operation("series", "Describe a series", SeriesOut, tag="releases")
     def get(self, request: Request, series_id: UUID) -> Response:
         """Get what a series promises, and how many of its maps are drawn and due."""
         return self.show(self.own(series_id))
@@ -221,7 +217,6 @@ class SeriesCompleteView(OwnSeriesView):
         "Say that data are complete",
         SeriesOut,
         tag="releases",
-        parameters=[SERIES_ID],
         body=Completion,
         errors=[409],
     )
@@ -243,7 +238,6 @@ class SeriesEndView(OwnSeriesView):
         "End a series",
         SeriesOut,
         tag="releases",
-        parameters=[SERIES_ID],
         errors=[409],
     )
     def post(self, request: Request, series_id: UUID) -> Response:
@@ -262,7 +256,6 @@ class SeriesResumeView(OwnSeriesView):
         "Resume a series",
         SeriesOut,
         tag="releases",
-        parameters=[SERIES_ID],
         errors=[409],
     )
     def post(self, request: Request, series_id: UUID) -> Response:

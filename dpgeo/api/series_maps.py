@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -19,7 +19,7 @@ from dpgeo.api.answers import Answer
 from dpgeo.api.base import ApiView, DocumentView
 from dpgeo.api.files import cache_control, content_of, disposition
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.range_answers import Known
 from dpgeo.api.ranges import (
     CONFIDENCE,
@@ -44,8 +44,6 @@ from dpgeo.releases.series_maps import (
     shown_maps,
 )
 
-SERIES_ID = in_path("series_id", "The series' id.", UUID)
-
 MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()))
 
 
@@ -66,8 +64,12 @@ class SeriesFileView(ApiView):
         "Get all maps in one file",
         tag="releases",
         parameters=[
-            SERIES_ID,
-            in_path("name", f"One of {', '.join(LONG)}; {ARRAY} is what its page is drawn from."),
+            OpenApiParameter(
+                "name",
+                str,
+                OpenApiParameter.PATH,
+                description=f"One of {', '.join(LONG)}; {ARRAY} is what its page is drawn from.",
+            )
         ],
         responses={
             **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
@@ -171,7 +173,6 @@ class SeriesQueryView(DocumentView):
         "Count over time",
         SeriesAnswersOut,
         tag="releases",
-        parameters=[SERIES_ID],
         body=Region,
         errors=[404, 409, 503],
     )

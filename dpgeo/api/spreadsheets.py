@@ -14,7 +14,7 @@ from dpgeo.api.access import check_served
 from dpgeo.api.base import ApiView
 from dpgeo.api.files import cache_control, disposition, file_of, release_of
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import csv
 from dpgeo.artefacts.spreadsheet import MEDIA_TYPE, MOST_BYTES, for_spreadsheets
@@ -43,10 +43,6 @@ class SpreadsheetView(ApiView):
         "release_spreadsheet",
         "Get a layer for a spreadsheet",
         tag="releases",
-        parameters=[
-            in_path("release_id", "The release's id, as lists give it."),
-            in_path("layer", "The layer's name, as the release's files give it."),
-        ],
         responses={(200, "text/csv"): OpenApiResponse({"type": "string"}, "The rows")},
         errors=[202, 400, 404, 409, 410, 429],
         usual=False,

@@ -24,7 +24,7 @@ from dpgeo.api.files import (
     file_of,
     release_of,
 )
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.openapi import operation
 from dpgeo.api.public_answers import TileJsonOut
 from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
@@ -46,9 +46,6 @@ SOURCES = ("tiles", "geojson")
 GREATEST = 30
 """The highest zoom level of the tile scheme."""
 
-RELEASE_ID = in_path("release_id", "The release's id, as lists give it.")
-LAYER = in_path("layer", "The layer's name, as the release's files give it.")
-
 
 class TileJsonView(DocumentView):
     """The TileJSON of a layer."""
@@ -60,7 +57,6 @@ class TileJsonView(DocumentView):
         "Get a layer's TileJSON",
         TileJsonOut,
         tag="releases",
-        parameters=[RELEASE_ID, LAYER],
         errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
@@ -103,7 +99,6 @@ class StyleView(DocumentView):
         "style",
         "Get a layer's MapLibre style",
         tag="releases",
-        parameters=[RELEASE_ID, LAYER],
         responses={200: OpenApiResponse({"type": "object"}, "A style, version 8")},
         errors=[202, 409, 410],
     )
@@ -119,7 +114,7 @@ class StyleView(DocumentView):
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
-            # Raise BeingMade if the GeoJSON file is not made yet: without it, the map would be
+            # Raise Refused if the GeoJSON file is not made yet: without it, the map would be
             # empty.
             file_of(request, release, name)
             address = address_of(request, "api:release-file", release.pk, name)
@@ -137,14 +132,6 @@ class TileView(ReleaseFileView):
         "tile",
         "Get a vector tile",
         tag="releases",
-        parameters=[
-            RELEASE_ID,
-            LAYER,
-            *(
-                in_path(name, meaning, int)
-                for name, meaning in (("z", "Zoom"), ("x", "Column"), ("y", "Row from the north"))
-            ),
-        ],
         responses={
             (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
             204: OpenApiResponse(description="The tile is empty"),

@@ -15,7 +15,7 @@ from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
 from dpgeo.api.queries import SlugText, parsed, read_count, schema
 from dpgeo.api.range_answers import CountedKey, CountingKey
-from dpgeo.api.ranges import CONFIDENCE, MEANING, RELEASE_ID, drawn_release, served
+from dpgeo.api.ranges import CONFIDENCE, MEANING, drawn_release, served
 from dpgeo.core.counted import counted_once
 from dpgeo.core.declared import Declared, fact
 from dpgeo.core.nouns import VISIT, noun_of
@@ -117,7 +117,6 @@ class TopView(DocumentView):
         "List the busiest places",
         TopOut,
         tag="releases",
-        parameters=[RELEASE_ID],
         errors=[409, 410, 503],
     )
     @heavy

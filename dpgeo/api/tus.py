@@ -24,12 +24,10 @@ from dpgeo.api.answers import address_of
 from dpgeo.api.base import PREFLIGHT_HEADERS, ApiView
 from dpgeo.api.idempotency import SAME_FILE
 from dpgeo.api.openapi import operation
-from dpgeo.api.problems import PreconditionFailed
+from dpgeo.api.problems import PRECONDITION_FAILED, Refused
 from dpgeo.api.request_bodies import body_length, read_body
 from dpgeo.api.uploads import (
     OFFSET,
-    SLUG,
-    UPLOAD_ID,
     UPLOADING,
     announced_id,
     check_size,
@@ -80,10 +78,10 @@ class TusView(ApiView):
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raise PreconditionFailed if the client's version of the protocol is not supported."""
+        """Raise Refused if the client's version of the protocol is not supported."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS" and request.headers.get("Tus-Resumable") != VERSION:
-            raise PreconditionFailed
+            raise Refused(PRECONDITION_FAILED)
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Respond with the supported extensions and the largest file size; needs no API key."""
@@ -103,7 +101,6 @@ class TusUploadsView(TusView):
         tag="uploads",
         status=201,
         parameters=[
-            SLUG,
             PROTOCOL,
             OpenApiParameter(
                 LENGTH, int, "header", required=True, description="The file's length in bytes."
@@ -158,7 +155,6 @@ class TusUploadView(TusView):
         tag="uploads",
         status=204,
         parameters=[
-            UPLOAD_ID,
             PROTOCOL,
             OpenApiParameter(
                 OFFSET, int, "header", required=True, description="Bytes sent before these."
@@ -191,7 +187,7 @@ class TusUploadView(TusView):
         "tus_delete",
         "Discard a file by tus",
         tag="uploads",
-        parameters=[UPLOAD_ID, PROTOCOL],
+        parameters=[PROTOCOL],
         responses={204: OpenApiResponse(description="Deleted")},
         errors=[409, 412, 415],
     )

@@ -32,8 +32,8 @@ from dpgeo.api.member_answers import (
     preview_answer,
     upload_answer,
 )
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.problems import NoSpace, TooLarge
+from dpgeo.api.openapi import operation
+from dpgeo.api.problems import INSUFFICIENT_STORAGE, RETRY_SECONDS, TOO_LARGE, Refused
 from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Members, fact
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -47,9 +47,7 @@ from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import check_name_fits, upload_confirm, upload_discard, upload_retry
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.disk_space import read_disk_space
-
-SLUG = in_path("slug", "The dataset's short name.")
-UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
+from dpgeo.jobs.outages import Outage
 
 OFFSET = "Upload-Offset"
 
@@ -72,7 +70,7 @@ class UploadsView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @operation("uploads", "List open files", OpenUploadsOut, tag="uploads", parameters=[SLUG])
+    @operation("uploads", "List open files", OpenUploadsOut, tag="uploads")
     def get(self, request: Request, slug: str) -> Response:
         """List the files still being uploaded, then those without confirmed columns.
 
@@ -90,7 +88,7 @@ class UploadView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @operation("upload", "Get an upload", UploadOut, tag="uploads", parameters=[UPLOAD_ID])
+    @operation("upload", "Get an upload", UploadOut, tag="uploads")
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Get an upload and the number of bytes received."""
         file = find_upload_or_transfer(self.actor, upload_id)
@@ -100,7 +98,6 @@ class UploadView(DocumentView):
         "upload_discard",
         "Discard a file",
         tag="uploads",
-        parameters=[UPLOAD_ID],
         responses={204: OpenApiResponse(description="Deleted")},
         errors=[409],
     )
@@ -121,7 +118,6 @@ class UploadPreviewView(DocumentView):
         "Get the columns of a file",
         PreviewOut,
         tag="uploads",
-        parameters=[UPLOAD_ID],
         errors=[409],
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
@@ -148,7 +144,6 @@ class UploadConfirmView(DocumentView):
         UploadOut,
         tag="uploads",
         status=202,
-        parameters=[UPLOAD_ID],
         body=Confirmation,
         errors=[409],
     )
@@ -179,7 +174,6 @@ class UploadRetryView(DocumentView):
         UploadOut,
         tag="uploads",
         status=202,
-        parameters=[UPLOAD_ID],
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
@@ -250,20 +244,21 @@ def discard(user: User, upload_id: UUID) -> None:
 
 
 def check_size(size: int, field: str) -> None:
-    """Raise TooLarge if a file is larger than allowed, or NoSpace if there is no space for it.
+    """Raise Refused if a file is larger than allowed, or if there is no space for it.
 
     Twice the file's size must be free, because the parts still exist while they are joined into one
-    file. `field` is the field or header that TooLarge names.
+    file. `field` is the field or header that is named.
     """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
-        raise TooLarge(
+        raise Refused(
+            TOO_LARGE,
             f"The file is larger than the {limit:,} bytes allowed here; split it, or compress it "
             "as Parquet.",
             field=field,
         )
     if read_disk_space().room < 2 * size:
-        raise NoSpace
+        raise Refused(INSUFFICIENT_STORAGE, wait=RETRY_SECONDS[Outage.SPACE])
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:

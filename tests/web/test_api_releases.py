@@ -303,7 +303,7 @@ BAD_QUERIES = [
     ("releases?dataset=%00", "dataset", "letters, digits"),
     ("releases?mecanism=dpcube", "mecanism", "did you mean 'mechanism'?"),
     ("releases?format=csv", "format", "choose from"),
-    ("datasets?zzz=1", "zzz", "choose from organisation, bbox, limit, cursor"),
+    ("datasets?zzz=1", "zzz", "choose from limit, cursor, organisation, bbox"),
     ("mechanisms?limit=1", "limit", "takes none"),
 ]
 
