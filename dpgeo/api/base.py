@@ -136,8 +136,6 @@ class NothingHere(ApiView):
 
 
 class DocumentView(ApiView):
-    """Base class of views that respond with a JSON document and its ETag."""
-
     def answer(
         self, document: Answer | Json, *, personal: bool = False, status: int = 200
     ) -> HttpResponse:

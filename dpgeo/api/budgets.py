@@ -18,8 +18,6 @@ from dpgeo.datasets.selectors import datasets_visible_to
 
 
 class BudgetsView(DocumentView):
-    """The budgets of the datasets that belong to the user's organisations."""
-
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
     queries = PageQuery
 

@@ -266,8 +266,6 @@ def campaign_answer(campaign: Campaign, request: Request) -> CampaignOut:
 
 
 class PlanView(DocumentView):
-    """Plans that are computed without storing anything."""
-
     @operation(
         "plan",
         "Plan tasks",
@@ -298,8 +296,6 @@ class PlanView(DocumentView):
 
 
 class CampaignsView(DocumentView):
-    """The stored campaigns of the user's organisations."""
-
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
     queries = PageQuery
 
@@ -350,8 +346,6 @@ class CampaignsView(DocumentView):
 
 
 class CampaignView(DocumentView):
-    """One stored campaign."""
-
     scopes: ClassVar = {"DELETE": Scope.CAMPAIGNS_WRITE}
 
     @operation(

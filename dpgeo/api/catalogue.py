@@ -25,16 +25,12 @@ JSON_LD = "json-ld"
 
 
 class CatalogueQuery(PageQuery):
-    """The query parameters of the catalogue."""
-
     syntax: Annotated[str, choice([*SYNTAXES]), schema(enum=[*SYNTAXES])] = fact(
         "The syntax of RDF; CKAN and others also read turtle and rdf-xml.", JSON_LD
     )
 
 
 class CatalogueView(DocumentView):
-    """The catalogue of all published releases, for harvesters."""
-
     queries = CatalogueQuery
 
     @operation(
@@ -69,8 +65,6 @@ class CatalogueView(DocumentView):
 
 
 class StatementSchemaView(DocumentView):
-    """The JSON Schema of privacy statements."""
-
     @operation(
         "statement_schema",
         "Get the schema of privacy statements",

@@ -37,8 +37,6 @@ WRITING = {"POST": Scope.DATASETS_WRITE, "PATCH": Scope.DATASETS_WRITE}
 
 
 class DatasetsView(DocumentView):
-    """The list of datasets, ordered by slug, and the declaration of new ones."""
-
     scopes: ClassVar = WRITING
     queries = FoundQuery
 
@@ -88,8 +86,6 @@ class DatasetsView(DocumentView):
 
 
 class DatasetView(DocumentView):
-    """One dataset, which has a published release or belongs to the user's organisation."""
-
     scopes: ClassVar = WRITING
 
     @operation(

@@ -29,16 +29,12 @@ FORMATS = ("json", "yaml")
 
 
 class SchemaQuery(Declared):
-    """The query parameter of the description."""
-
     format: Annotated[str, choice(FORMATS), queries.schema(enum=list(FORMATS))] = fact(
         "json or yaml; by default what the Accept header prefers, else json.", None
     )
 
 
 class SchemaView(DocumentView):
-    """The description of this API as an OpenAPI document."""
-
     queries = SchemaQuery
 
     @operation(

@@ -20,8 +20,6 @@ from dpgeo.releases.models import Release
 
 
 class JobView(DocumentView):
-    """The state of one background job."""
-
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
     @operation("job", "Get a job", JobOut, tag="jobs")

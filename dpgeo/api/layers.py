@@ -177,8 +177,6 @@ def layer_list(dataset: Dataset, request: Request) -> LayerListOut:
 
 
 class LayersView(DocumentView):
-    """The public layers of a dataset."""
-
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
     @operation("layers", "List public layers", LayerListOut, tag="datasets")
@@ -232,8 +230,6 @@ def _file_of(layer: dict[str, Any] | str | None, packed: str) -> io.BytesIO | No
 
 
 class LayerView(DocumentView):
-    """One public layer of a dataset."""
-
     scopes: ClassVar = {"DELETE": Scope.DATASETS_WRITE}
 
     @operation(

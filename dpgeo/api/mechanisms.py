@@ -13,8 +13,6 @@ from dpgeo.mechanisms.registry import MECHANISMS
 
 
 class MechanismsView(DocumentView):
-    """The list of this server's mechanisms."""
-
     @operation(
         "mechanisms",
         "List mechanisms",
@@ -29,8 +27,6 @@ class MechanismsView(DocumentView):
 
 
 class MechanismView(DocumentView):
-    """One mechanism."""
-
     @operation(
         "mechanism",
         "Get a mechanism",

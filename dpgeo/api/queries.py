@@ -147,8 +147,6 @@ Limit = Annotated[int, parsed(read_limit), schema("integer", minimum=1, maximum=
 
 
 class PageQuery(Declared):
-    """The query parameters of lists."""
-
     limit: Limit = fact(f"Results on a page, at most {MAX_LIMIT}.", DEFAULT_LIMIT)
     cursor: str = fact(
         "Where the page starts; part of the address `next` on the page before.", None
@@ -156,8 +154,6 @@ class PageQuery(Declared):
 
 
 class FoundQuery(PageQuery):
-    """The query parameters of lists of what an organisation publishes, and where."""
-
     organisation: SlugText = fact("Only results of this publisher, by its slug.", None)
     bbox: BoxText = fact(
         "Only results whose study area's bounding box touches this box: "

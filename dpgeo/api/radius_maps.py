@@ -142,8 +142,6 @@ def _lattice(drawn: RadiusMap) -> Json:
 
 
 class RadiusMapView(DocumentView):
-    """Radius maps, computed on request or taken from this process's cache."""
-
     @operation(
         "plan_radius",
         "Map the notification radius",

@@ -70,8 +70,6 @@ LAYER_WORDS = (
 
 
 class RangesQuery(Declared):
-    """The query parameters of range queries."""
-
     bbox: BoxText = fact(
         "The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
         "with POST.",
@@ -149,8 +147,6 @@ MEANING = {
 
 
 class RangesView(DocumentView):
-    """Range queries on one release."""
-
     queries = RangesQuery
 
     @operation(

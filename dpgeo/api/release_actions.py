@@ -130,8 +130,6 @@ class Rejection(Declared):
 
 
 class QuoteView(DocumentView):
-    """Quotes: the cost and the noise of a release before it is requested."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @operation(
@@ -159,8 +157,6 @@ class QuoteView(DocumentView):
 
 
 class ReleaseActionView(DocumentView):
-    """Base class of the views for decisions on a release."""
-
     def act(
         self,
         request: Request,
@@ -193,8 +189,6 @@ class ReleaseActionView(DocumentView):
 
 
 class PublishView(ReleaseActionView):
-    """Publication of a draft."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_publish", "Publish a release", body=Publication)
@@ -204,8 +198,6 @@ class PublishView(ReleaseActionView):
 
 
 class NotesView(ReleaseActionView):
-    """Replacement of the notes on a draft."""
-
     scopes: ClassVar = {"PUT": Scope.RELEASES_REQUEST}
 
     @decision("release_notes", "Write notes on a map", body=Notes)
@@ -228,8 +220,6 @@ class NotesView(ReleaseActionView):
 
 
 class RejectView(ReleaseActionView):
-    """Rejection of a draft."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_reject", "Reject a draft", body=Rejection)
@@ -243,8 +233,6 @@ class RejectView(ReleaseActionView):
 
 
 class WithdrawView(ReleaseActionView):
-    """Withdrawal of a published release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_withdraw", "Withdraw a release")
@@ -257,8 +245,6 @@ class WithdrawView(ReleaseActionView):
 
 
 class CancelView(ReleaseActionView):
-    """Cancellation of a requested release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_cancel", "Cancel a release")
@@ -272,8 +258,6 @@ class CancelView(ReleaseActionView):
 
 
 class RetryView(ReleaseActionView):
-    """Another attempt to write the files of a release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_retry", "Finish a release")

@@ -36,8 +36,6 @@ that contains the time.
 
 
 class ReleasesQuery(FoundQuery):
-    """The query parameters of the list of releases."""
-
     dataset: SlugText = fact("Only releases of this dataset, by its slug.", None)
     mechanism: Annotated[str, choice([*MECHANISMS]), schema(enum=[*MECHANISMS])] = fact(
         "Only releases of this mechanism, by its key.", None
@@ -50,8 +48,6 @@ class ReleasesQuery(FoundQuery):
 
 
 class ReleasesView(DocumentView):
-    """The list of releases, and requests for new ones."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
     queries = ReleasesQuery
 
@@ -106,8 +102,6 @@ class ReleasesView(DocumentView):
 
 
 class ReleaseView(DocumentView):
-    """One release."""
-
     @operation(
         "release",
         "Get a release",

@@ -145,8 +145,6 @@ def series_answer(series: Series, request: Request) -> SeriesOut:
 
 
 class DatasetSeriesView(DocumentView):
-    """The series of a dataset."""
-
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST, "POST": Scope.RELEASES_REQUEST}
 
     @operation("series_list", "List series", SeriesListOut, tag="releases")
@@ -181,8 +179,6 @@ class DatasetSeriesView(DocumentView):
 
 
 class OwnSeriesView(DocumentView):
-    """Base class of the views of one series of the requester's organisations."""
-
     def own(self, series_id: UUID) -> Series:
         """Return a series of the requester's organisations. Raises Http404."""
         series = Series.objects.select_related("dataset__ledger").filter(pk=series_id).first()
@@ -197,8 +193,6 @@ class OwnSeriesView(DocumentView):
 
 
 class OneSeriesView(OwnSeriesView):
-    """One series."""
-
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST}
 
     @operation("series", "Describe a series", SeriesOut, tag="releases")
@@ -208,8 +202,6 @@ class OneSeriesView(OwnSeriesView):
 
 
 class SeriesCompleteView(OwnSeriesView):
-    """The statement that the data of a series are complete through a day."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @operation(
@@ -229,8 +221,6 @@ class SeriesCompleteView(OwnSeriesView):
 
 
 class SeriesEndView(OwnSeriesView):
-    """The end of a series."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @operation(
@@ -247,8 +237,6 @@ class SeriesEndView(OwnSeriesView):
 
 
 class SeriesResumeView(OwnSeriesView):
-    """The resumption of a series that a failed map has ended."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @operation(

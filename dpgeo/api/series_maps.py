@@ -57,8 +57,6 @@ def public_or_404(series_id: UUID) -> tuple[Series, Shown]:
 
 
 class SeriesFileView(ApiView):
-    """A file with all published maps of a series."""
-
     @operation(
         "series_file",
         "Get all maps in one file",
@@ -166,8 +164,6 @@ class SeriesAnswersOut(Answer):
 
 
 class SeriesQueryView(DocumentView):
-    """The counts of one region in all periods of a series."""
-
     @operation(
         "series_query",
         "Count over time",

@@ -25,8 +25,6 @@ POINT, COMMA = "point", "comma"
 
 
 class SpreadsheetQuery(Declared):
-    """The query parameter of a layer for spreadsheets."""
-
     decimal: Annotated[str, choice([POINT, COMMA]), schema(enum=[POINT, COMMA])] = fact(
         "The decimal sign that the spreadsheet expects; with comma, semicolons separate "
         "the columns.",
@@ -35,8 +33,6 @@ class SpreadsheetQuery(Declared):
 
 
 class SpreadsheetView(ApiView):
-    """The CSV of a layer in the form that Excel and other spreadsheets open."""
-
     queries = SpreadsheetQuery
 
     @operation(

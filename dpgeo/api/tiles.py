@@ -48,8 +48,6 @@ GREATEST = 30
 
 
 class TileJsonView(DocumentView):
-    """The TileJSON of a layer."""
-
     counted = False
 
     @operation(
@@ -82,16 +80,12 @@ class TileJsonView(DocumentView):
 
 
 class StyleQuery(Declared):
-    """The query parameter of a style."""
-
     source: Annotated[str, choice(SOURCES), schema(enum=list(SOURCES))] = fact(
         "What the style draws: the vector tiles (default) or the GeoJSON file.", SOURCES[0]
     )
 
 
 class StyleView(DocumentView):
-    """The MapLibre style of a layer, with URLs on this server."""
-
     counted = False
     queries = StyleQuery
 
@@ -126,8 +120,6 @@ class StyleView(DocumentView):
 
 
 class TileView(ReleaseFileView):
-    """One tile. It never changes, because the archive that contains it never changes."""
-
     @operation(
         "tile",
         "Get a vector tile",

@@ -26,8 +26,6 @@ USUAL = 20
 
 
 class TopQuery(Declared):
-    """The query parameters of rankings."""
-
     k: Annotated[
         int,
         parsed(lambda text: read_count(text, most=MOST)),
@@ -108,8 +106,6 @@ RANKS = (
 
 
 class TopView(DocumentView):
-    """The busiest places of one release."""
-
     queries = TopQuery
 
     @operation(

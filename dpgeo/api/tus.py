@@ -57,8 +57,6 @@ PROTOCOL = OpenApiParameter(
 
 
 class TusView(ApiView):
-    """Base class of the views for the tus protocol."""
-
     scopes: ClassVar = UPLOADING
 
     @property
@@ -93,8 +91,6 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """View at which a client announces a new file, before it sends the file's bytes."""
-
     @operation(
         "tus_create",
         "Announce a file by tus",
@@ -140,8 +136,6 @@ class TusUploadsView(TusView):
 
 
 class TusUploadView(TusView):
-    """View that receives, reports on and deletes one file."""
-
     def head(self, request: Request, upload_id: UUID) -> Response:
         """Respond with the number of bytes received; complete a file that has all its bytes."""
         file = self._completed(find_upload_or_transfer(self.actor, upload_id))

@@ -66,8 +66,6 @@ class Confirmation(Declared):
 
 
 class UploadsView(DocumentView):
-    """View that lists a dataset's unfinished files."""
-
     scopes: ClassVar = UPLOADING
 
     @operation("uploads", "List open files", OpenUploadsOut, tag="uploads")
@@ -84,8 +82,6 @@ class UploadsView(DocumentView):
 
 
 class UploadView(DocumentView):
-    """View of one upload, which can also delete it."""
-
     scopes: ClassVar = UPLOADING
 
     @operation("upload", "Get an upload", UploadOut, tag="uploads")
@@ -109,8 +105,6 @@ class UploadView(DocumentView):
 
 
 class UploadPreviewView(DocumentView):
-    """View of a file's columns before they are confirmed."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(
@@ -134,8 +128,6 @@ class UploadPreviewView(DocumentView):
 
 
 class UploadConfirmView(DocumentView):
-    """View that confirms a file's columns."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(
@@ -164,8 +156,6 @@ class UploadConfirmView(DocumentView):
 
 
 class UploadRetryView(DocumentView):
-    """View that tries again to read a file."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(

@@ -157,22 +157,16 @@ System = Annotated[str, parsed(read_system), schema(format="uri", enum=list(SYST
 
 
 class FormQuery(Declared):
-    """The query parameter of all addresses."""
-
     f: Annotated[str, choice(["json", "html"]), schema(enum=["json", "html"])] = fact(
         "json or html; by default what the Accept header prefers, else json.", None
     )
 
 
 class ItemQuery(FormQuery):
-    """The query parameters of one feature."""
-
     crs: System = fact("The coordinate system of the answer; by default CRS84.", CRS84)
 
 
 class ItemsQuery(ItemQuery):
-    """The query parameters of a collection's features."""
-
     limit: Annotated[
         int, limit_reader(MAX_ITEMS), schema("integer", minimum=1, maximum=MAX_ITEMS)
     ] = fact(
@@ -219,8 +213,6 @@ class ItemsQuery(ItemQuery):
 
 
 class CollectionsQuery(FormQuery):
-    """The query parameters of the list of collections."""
-
     limit: Annotated[
         int, limit_reader(MAX_COLLECTIONS), schema("integer", minimum=1, maximum=MAX_COLLECTIONS)
     ] = fact(f"How many results a page holds, at most {MAX_COLLECTIONS}.", DEFAULT_COLLECTIONS)

@@ -35,8 +35,6 @@ from dpgeo.releases.selectors import listed, releases_public
 
 
 class OgcView(ApiView):
-    """Base class of views that respond with JSON or an HTML page, each with its own ETag."""
-
     queries: ClassVar[type[Declared]] = query_parameters.FormQuery
 
     @property
@@ -80,8 +78,6 @@ class OgcView(ApiView):
 
 
 class LandingView(OgcView):
-    """The landing page of OGC API - Features."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with links to the other parts of OGC API - Features."""
         document = documents.landing_page(request, self.form)
@@ -89,8 +85,6 @@ class LandingView(OgcView):
 
 
 class ConformanceView(OgcView):
-    """The list of conformance classes that this server meets."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with the list of conformance classes."""
         links = documents.themselves(request, self.form)
@@ -99,8 +93,6 @@ class ConformanceView(OgcView):
 
 
 class DescriptionView(OgcView):
-    """The OpenAPI description of the views in this module."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with the OpenAPI 3.0 description."""
         document = description(request.build_absolute_uri("/ogc"))
@@ -114,8 +106,6 @@ class DescriptionView(OgcView):
 
 
 class CollectionsView(OgcView):
-    """The list of collections: every layer of every published release."""
-
     queries = query_parameters.CollectionsQuery
 
     @heavy
@@ -142,8 +132,6 @@ class CollectionsView(OgcView):
 
 
 class CollectionView(OgcView):
-    """One layer of one release."""
-
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the collection's description and a link to its features."""
         collection = find_collection(collection_id)
@@ -152,8 +140,6 @@ class CollectionView(OgcView):
 
 
 class SchemaView(OgcView):
-    """The schema of a layer's columns."""
-
     geometry: ClassVar[bool] = True
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
@@ -171,14 +157,10 @@ class SchemaView(OgcView):
 
 
 class QueryablesView(SchemaView):
-    """The schema of the columns that filters may compare."""
-
     geometry = False
 
 
 class ItemsView(OgcView):
-    """The features of a layer."""
-
     queries = query_parameters.ItemsQuery
 
     @heavy
@@ -238,8 +220,6 @@ class ItemsView(OgcView):
 
 
 class ItemView(OgcView):
-    """One feature."""
-
     queries = query_parameters.ItemQuery
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
