@@ -205,9 +205,9 @@ def file_of(request: Request, release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
     Raises Refused (202) if the file is not made yet; unless the request is a HEAD, this also starts
-    the making of the file. Raises Http404 if there is no such file, or NotFound if the layer was too
-    large for the file's format; that error names the file to use instead. Raises Conflict if the
-    file cannot be made.
+    the making of the file. Raises Http404 if there is no such file, or NotFound if the layer was
+    too large for the file's format; that error names the file to use instead. Raises Conflict if
+    the file cannot be made.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
