@@ -59,7 +59,6 @@ class KeyAuthentication(BaseAuthentication):
         return user, None
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the WWW-Authenticate header of a 401 response."""
         return 'Bearer realm="dpgeo"'
 
 
@@ -70,7 +69,6 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """Return the OpenAPI security scheme of a bearer token."""
         return {
             "type": "http",
             "scheme": "bearer",

@@ -37,10 +37,6 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(from_attributes=True, extra="ignore")
 
-    def as_json(self) -> Json:
-        """Return the answer as a JSON object."""
-        return self.model_dump(mode="json", exclude_unset=True)
-
 
 def one_of(values: Iterable[str]) -> WithJsonSchema:
     """Return the JSON Schema of a text that is one of `values`."""
@@ -128,7 +124,6 @@ class AnswerDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-
     priority = 1
 
     def get_name(self, auto_schema: Any, direction: Any) -> str:
-        """Return the name of the answer's schema."""
         set_override(self.target, "suppress_collision_warning", True)  # type: ignore[no-untyped-call]
         return str(self.target.__name__).removesuffix(SUFFIX)
 

@@ -55,7 +55,6 @@ class AlwaysJson(BaseContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """Return the first renderer."""
         first = next(iter(renderers))
         return first, first.media_type
 
@@ -85,7 +84,6 @@ class ApiView(APIView):
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Parse the query parameters of the request. Raises InvalidInput if they are invalid."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
@@ -114,16 +112,13 @@ class ApiView(APIView):
         return answer
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
-        """Return the function that turns errors into problem documents."""
         return problem_of
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """Return the headers of every response, including errors."""
         return {**super().default_response_headers, **OPEN_HEADERS}
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Respond to a browser's CORS preflight request."""
         return Response(status=204, headers=PREFLIGHT_HEADERS)
 
 
@@ -170,12 +165,10 @@ class DocumentView(ApiView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
 def caching(personal: bool) -> str:
-    """Return the Cache-Control header of a document."""
     return "private, no-store" if personal else "public, no-cache"
 
 

@@ -251,7 +251,6 @@ class CampaignListOut(Answer):
 
 
 def campaign_answer(campaign: Campaign, request: Request) -> CampaignOut:
-    """Return the description of a campaign."""
     return CampaignOut(
         id=campaign.pk,
         url=address_of(request, "api:campaign", campaign.pk),

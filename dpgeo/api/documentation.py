@@ -60,7 +60,6 @@ class SchemaView(DocumentView):
 @conditional_page
 @cache_control(no_cache=True)
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the documentation page, with example responses."""
     context = {
         "section": "api",
         "groups": _groups(schema()),

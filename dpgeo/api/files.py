@@ -71,7 +71,6 @@ class Span:
 
     @property
     def length(self) -> int:
-        """Return the number of bytes in the span."""
         return self.last - self.first + 1
 
 
@@ -185,7 +184,6 @@ class _Slice:
         return data
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 

@@ -152,7 +152,6 @@ class LayerListOut(Answer):
 
 
 def layer_answer(layer: PublicLayer, request: Request) -> LayerOut:
-    """Return the description of a layer."""
     return LayerOut.model_validate(
         {
             "name": layer.name,
@@ -171,7 +170,6 @@ def layer_answer(layer: PublicLayer, request: Request) -> LayerOut:
 
 
 def layer_list(dataset: Dataset, request: Request) -> LayerListOut:
-    """Return the description of all layers of a dataset."""
     results = [layer_answer(layer, request) for layer in dataset.layers.all()]
     return LayerListOut(results=results, next=None)
 

@@ -84,9 +84,7 @@ class JobOut(Answer):
 
 
 def job_answer(result: Release | Upload, request: AnyRequest) -> JobOut:
-    """Return the description of the job that made a release or an upload."""
-    job = result.job
-    assert job is not None  # noqa: S101 - jobs are found by their results
+    job: Any = result.job
     drawn = isinstance(result, Release)
     return JobOut(
         id=job.pk,
@@ -123,7 +121,6 @@ class OpenUploadsOut(Answer):
 
 
 def upload_answer(file: Upload | Transfer, request: AnyRequest) -> UploadOut:
-    """Return the description of a file, whole or not."""
     whole = file if isinstance(file, Upload) else None
     return UploadOut(
         id=file.pk,
@@ -289,7 +286,6 @@ own_fields_first(QuoteOut)
 
 
 def quote_answer(quote: Quote, dataset: Dataset) -> QuoteOut:
-    """Return the cost of a release and the noise to expect."""
     asked, cost, ledger = quote.request, quote.cost, quote.ledger
     pure, moved = isinstance(cost, PureDP), cost.notion is Notion.GEO_IND
     return QuoteOut.model_validate(

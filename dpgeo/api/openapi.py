@@ -128,7 +128,6 @@ class OperationSchema(AutoSchema):
 
     @property
     def stated(self) -> Operation:
-        """Return the Operation that the method's decorator `operation` declares."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
@@ -137,15 +136,12 @@ class OperationSchema(AutoSchema):
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
-        """Return the operation's name, which client generators use to name their functions."""
         return self.stated.name
 
     def get_summary(self) -> str:
-        """Return the operation's summary."""
         return self.stated.summary
 
     def get_tags(self) -> list[str]:
-        """Return the operation's only tag."""
         return [self.stated.tag]
 
     def get_auth(self) -> list[dict[str, Any]]:
@@ -259,13 +255,11 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
 
 
 def sample_of(kind: Problem) -> dict[str, Any]:
-    """Return an example of a problem document of one kind."""
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 
 
 def example(name: str, value: Any, status: int = 200, media_type: str = JSON) -> OpenApiExample:
-    """Return an example of a response with `status`."""
     return OpenApiExample(
         name,
         value=value,

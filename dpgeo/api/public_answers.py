@@ -71,7 +71,6 @@ class RhoOut(Answer):
 
 
 def rho_answer(ledger: Ledger, units: int) -> RhoOut:
-    """Return the answer for an amount in a ledger that counts in rho."""
     return RhoOut(
         rho=ledger.rho_text(units),
         delta=ledger.delta_text,
@@ -103,7 +102,6 @@ class PointsOut(Answer):
 
 
 def points_answer(ledger: Ledger, units: int) -> PointsOut:
-    """Return the answer for an amount in a budget for points."""
     return PointsOut(
         level=ledger.amount(units),
         radius=ledger.radius or 0,
@@ -200,7 +198,6 @@ class TotalsPlanOut(Answer):
 
 
 def totals_answer(plan: TotalsPlan | None) -> TotalsPlanOut | None:
-    """Return the answer for a plan of totals, None without one."""
     return plan and TotalsPlanOut(
         percent=plan.percent, most_sightings=plan.sightings, most_visits=plan.visits
     )
@@ -344,7 +341,7 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
             "mechanism": release.mechanism,
             "parameters": dict(sorted(asked.parameters.items())),
             "notion": release.notion,
-            "bound": release.bound if public else asked.bound,
+            "bound": release.shown_bound,
             "published_on": day_of(release.published_at),
             "withdrawn_on": day_of(release.withdrawn_at),
             "files": [*files.values()],
@@ -517,7 +514,6 @@ class DeclaredOut(DatasetOut):
 
 
 def dataset_answer(dataset: Dataset, request: AnyRequest) -> DatasetOut:
-    """Return the description of a dataset."""
     return DatasetOut.model_validate(_dataset_facts(dataset, request))
 
 
@@ -572,7 +568,6 @@ class MechanismListOut(Answer):
 
 
 def mechanism_answer(key: str, request: AnyRequest) -> MechanismOut:
-    """Return the description of a mechanism."""
     mechanism = MECHANISMS[key]
     return MechanismOut(
         key=key,

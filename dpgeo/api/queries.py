@@ -30,6 +30,8 @@ def read_query(given: QueryDict, model: type[Q]) -> Q:
 
     Raises InvalidInput, which names the parameter, if one is unknown, given twice or malformed.
     """
+    if not given:
+        return model()
     known = [field.alias or name for name, field in model.model_fields.items()]
     for name in given:
         if name not in known:
@@ -40,13 +42,11 @@ def read_query(given: QueryDict, model: type[Q]) -> Q:
 
 
 def query_schemas(model: type[Declared]) -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema of each query parameter, with its description."""
     schemas: dict[str, dict[str, Any]] = schema_of(model)["properties"]
     return schemas
 
 
 def openapi(model: type[Declared]) -> list[OpenApiParameter]:
-    """Return the query parameters as parameters of the OpenAPI schema."""
     return [
         OpenApiParameter(name, schema, description=schema.pop("description"))
         for name, schema in query_schemas(model).items()
@@ -59,12 +59,10 @@ def parsed(read: Callable[[str], Any]) -> PlainValidator:
 
 
 def schema(kind: str = "string", **facts: Any) -> WithJsonSchema:
-    """Return the JSON Schema of a parameter."""
     return WithJsonSchema({"type": kind, **facts})
 
 
 def read_slug(text: str) -> str:
-    """Parse a slug, the short name used in URLs. Raises InvalidInput."""
     if not re.fullmatch(SLUG, text):
         raise InvalidInput("Must be letters, digits, - and _, as in the addresses of this API.")
     return text
@@ -81,7 +79,6 @@ def read_limit(text: str) -> int:
 
 
 def read_count(text: str, *, most: int) -> int:
-    """Parse a whole number from 1 to `most`. Raises InvalidInput."""
     if not _is_count(text, most):
         raise InvalidInput("Must be a whole number from 1 to {most}.", most=most)
     return int(text)
@@ -92,7 +89,6 @@ def _is_count(text: str, most: int) -> bool:
 
 
 def read_box(text: str) -> Box:
-    """Parse a bounding box west,south,east,north in degrees. Raises InvalidInput."""
     parts = text.split(",")
     if len(parts) != 4:
         raise InvalidInput("Must be four numbers: west,south,east,north in degrees.")
@@ -118,7 +114,6 @@ def read_box(text: str) -> Box:
 
 
 def read_date(text: str) -> datetime.date:
-    """Parse a calendar day such as 2026-03-31. Raises InvalidInput."""
     try:
         if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             raise ValueError
@@ -128,8 +123,6 @@ def read_date(text: str) -> datetime.date:
 
 
 def choice(choices: Sequence[str]) -> PlainValidator:
-    """Return the validator of a parameter that is one of `choices`."""
-
     def read(text: str) -> str:
         if text not in choices:
             raise InvalidInput(

@@ -56,7 +56,6 @@ class ScalingOut(Answer):
 
 
 def scaling_answer(scaling: Scaling | None) -> ScalingOut | None:
-    """Return how answers are scaled, None without totals."""
     return scaling and ScalingOut(
         counted=scaling.counted,
         factor=scaling.factor,

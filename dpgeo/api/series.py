@@ -115,7 +115,6 @@ class SeriesListOut(Answer):
 
 
 def series_answer(series: Series, request: Request) -> SeriesOut:
-    """Return the description of a series, as far as the requester may know its state."""
     terms, asked = series.terms, series.request
     seen = series_seen(series, public=is_key(request.user))
     in_rho = terms.rho is not None
@@ -188,7 +187,6 @@ class OwnSeriesView(DocumentView):
         return series
 
     def show(self, series: Series) -> Response:
-        """Return a response that describes the series."""
         return self.answer(series_answer(series, self.request), personal=True)
 
 

@@ -79,7 +79,6 @@ class LandingPageOut(Answer):
 
 
 def landing_page(request: Request, form: str) -> Json:
-    """Return the landing page, with links to the other parts of OGC API - Features."""
     description = reverse("ogc:api")
     return {
         "title": "Differentially private maps",
@@ -148,7 +147,6 @@ class CollectionsOut(Answer):
 
 
 def collection_document(request: Request, form: str, collection: AnyCollection) -> Json:
-    """Return the description of a collection."""
     release = collection.release
     return {
         "id": collection.id,
@@ -164,7 +162,6 @@ def collection_document(request: Request, form: str, collection: AnyCollection) 
 
 
 def _collection_links(request: Request, form: str, collection: AnyCollection) -> list[Json]:
-    """Return links to a collection, the features, their schemas, the map and its files."""
     here = reverse("ogc:collection", args=[collection.id])
     items = reverse("ogc:items", args=[collection.id])
     this, other = ("self", "alternate") if form == "json" else ("alternate", "self")

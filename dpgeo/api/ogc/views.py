@@ -39,7 +39,6 @@ class OgcView(ApiView):
 
     @property
     def form(self) -> str:
-        """Return the requested form of the response, json or html."""
         if self.query.f:
             return str(self.query.f)
         choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
@@ -73,7 +72,6 @@ class OgcView(ApiView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
@@ -194,7 +192,6 @@ class ItemsView(OgcView):
         return min(limit, query_parameters.MAX_ON_A_PAGE) if self.form == "html" else limit
 
     def _boxes(self) -> list[Box]:
-        """Return the requested bounding boxes in degrees. Raises InvalidInput."""
         if self.query.bbox is None:
             return []
         try:
@@ -210,7 +207,6 @@ class ItemsView(OgcView):
         return query_parameters.days_of(self.query.datetime, zone)
 
     def _filter(self, features: FeatureFile) -> Filter | None:
-        """Return the parsed filter, or None if the request has none. Raises InvalidInput."""
         if self.query.filter is None:
             return None
         try:
