@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.http import HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope
 from dpgeo.api.base import DocumentView
@@ -22,7 +22,7 @@ class BudgetsView(DocumentView):
     queries = PageQuery
 
     @operation("budgets", "List budgets", BudgetListOut, tag="budgets")
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List each dataset's budget: the declared total, what is spent or reserved, and what is
         left.
         """

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from pydantic import BeforeValidator
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, organisations_of
@@ -274,7 +273,7 @@ class PlanView(DocumentView):
         errors=[409, 503],
     )
     @heavy
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Compute whom to notify and what to offer for each task, from a published map alone.
 
         Nothing is stored, no private data are read and no budget is spent. If one task cannot be
@@ -305,7 +304,7 @@ class CampaignsView(DocumentView):
         tag="campaigns",
         links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List the campaigns of your organisations, sorted by name."""
         campaigns, cursor = page(
             campaigns_of(self.actor),
@@ -326,7 +325,7 @@ class CampaignsView(DocumentView):
         body=NewCampaign,
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Store the tasks and settings of a campaign.
 
         Plans are not stored; they are computed anew each time.
@@ -353,7 +352,7 @@ class CampaignView(DocumentView):
         CampaignOut,
         tag="campaigns",
     )
-    def get(self, request: Request, campaign_id: str) -> Response:
+    def get(self, request: Request, campaign_id: str) -> HttpResponse:
         """Get one of your organisation's campaigns or a shared one."""
         campaign = _campaign(request, campaign_id)
         return self.answer(campaign_answer(campaign, request), personal=is_personal(request.user))
@@ -364,7 +363,7 @@ class CampaignView(DocumentView):
         CampaignOut,
         tag="campaigns",
     )
-    def delete(self, request: Request, campaign_id: str) -> Response:
+    def delete(self, request: Request, campaign_id: str) -> HttpResponse:
         """Delete a campaign. The response shows it as it was last stored."""
         read_body(request)
         campaign = _campaign(request, campaign_id)

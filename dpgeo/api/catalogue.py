@@ -8,7 +8,6 @@ from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
@@ -75,7 +74,7 @@ class StatementSchemaView(DocumentView):
         errors=[400, 404, 429],
         usual=False,
     )
-    def get(self, request: Request, version: str) -> Response:
+    def get(self, request: Request, version: str) -> HttpResponse:
         """Get the JSON Schema (2020-12) of one version of the privacy statement."""
         if version not in VERSIONS:
             raise Http404

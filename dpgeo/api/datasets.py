@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
@@ -47,7 +47,7 @@ class DatasetsView(DocumentView):
         tag="datasets",
         links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List the datasets that have a published release.
 
         A request with an API key also lists the other datasets of the key's organisation.
@@ -76,7 +76,7 @@ class DatasetsView(DocumentView):
             slug=f"{BODY}/slug",
         ),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Declare a dataset.
 
         All fields become public with the first map; none is derived from the data.
@@ -94,7 +94,7 @@ class DatasetView(DocumentView):
         DatasetOut,
         tag="datasets",
     )
-    def get(self, request: Request, slug: str) -> Response:
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """Get what the publisher declared about a dataset. None of it depends on the rows."""
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
@@ -110,7 +110,7 @@ class DatasetView(DocumentView):
         body=DatasetUpdate,
         errors=[409],
     )
-    def patch(self, request: Request, slug: str) -> Response:
+    def patch(self, request: Request, slug: str) -> HttpResponse:
         """Change what was declared.
 
         Texts can change at any time. The privacy unit, study area, time zone, public attributes and

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import organisations_of
@@ -23,7 +22,7 @@ class JobView(DocumentView):
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
     @operation("job", "Get a job", JobOut, tag="jobs")
-    def get(self, request: Request, job_id: UUID) -> Response:
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
         """Get the state of a job: working or done. Ask again every minute until it is done.
 
         An API key sees that a job is done only at fixed times after the request: after 1, 5, 15 or

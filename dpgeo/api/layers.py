@@ -8,10 +8,9 @@ import io
 import json
 from typing import Annotated, Any, ClassVar
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from pydantic import PlainValidator, WithJsonSchema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
@@ -178,7 +177,7 @@ class LayersView(DocumentView):
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
     @operation("layers", "List public layers", LayerListOut, tag="datasets")
-    def get(self, request: Request, slug: str) -> Response:
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """List the public zones, places and densities that mechanisms can use."""
         dataset = own_dataset(self.actor, slug, "view")
         return self.answer(layer_list(dataset, request), personal=True)
@@ -193,7 +192,7 @@ class LayersView(DocumentView):
         errors=[409],
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str) -> HttpResponse:
         """Declare a layer.
 
         The mechanism zones uses a layer of zones, such as wards; prilocation uses a layer of
@@ -237,7 +236,7 @@ class LayerView(DocumentView):
         tag="datasets",
         errors=[409],
     )
-    def delete(self, request: Request, slug: str, name: str) -> Response:
+    def delete(self, request: Request, slug: str, name: str) -> HttpResponse:
         """Remove a layer that no release uses; the response lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
 from dpgeo.api.openapi import operation
@@ -20,7 +19,7 @@ class MechanismsView(DocumentView):
         tag="mechanisms",
         links={"mechanism": {"key": "$response.body#/results/0/key"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List the mechanisms, each with its parameters."""
         results = [mechanism_answer(key, request) for key in MECHANISMS]
         return self.answer(MechanismListOut(results=results, next=None))
@@ -33,7 +32,7 @@ class MechanismView(DocumentView):
         MechanismOut,
         tag="mechanisms",
     )
-    def get(self, request: Request, key: str) -> Response:
+    def get(self, request: Request, key: str) -> HttpResponse:
         """Get the description of a mechanism and the parameters that it accepts."""
         if key not in MECHANISMS:
             raise Http404

@@ -349,7 +349,9 @@ def _advice_answer(quote: Quote) -> AdviceOut | None:
 
 def _currencies_answer(quote: Quote) -> CurrenciesOut | None:
     both = quote.currencies
-    return both and CurrenciesOut(
+    if both is None:
+        return None
+    return CurrenciesOut(
         delta=both.delta_text,
         margin_in_epsilon=both.alone.epsilon,
         margin_in_rho=both.alone.rho,

@@ -147,7 +147,7 @@ def privacy_answer(dataset: Dataset) -> PrivacyOut:
         verdict=bound.verdict,
         right_guesses_in_100=bound.figure,
         presence_odds_factor=None if ledger.is_zcdp else odds_factor(lifetime.total),
-        points=points and points_answer(points, points.lifetime_units),
+        points=points_answer(points, points.lifetime_units) if points else None,
     )
 
 
@@ -198,7 +198,9 @@ class TotalsPlanOut(Answer):
 
 
 def totals_answer(plan: TotalsPlan | None) -> TotalsPlanOut | None:
-    return plan and TotalsPlanOut(
+    if plan is None:
+        return None
+    return TotalsPlanOut(
         percent=plan.percent, most_sightings=plan.sightings, most_visits=plan.visits
     )
 

@@ -10,7 +10,6 @@ from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiResponse
 from pydantic import Field, WithJsonSchema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.answers import Answer, Json, one_of
 from dpgeo.api.base import DocumentView, caching
@@ -152,7 +151,7 @@ class RadiusMapView(DocumentView):
         errors=[409, 503],
     )
     @heavy
-    def post(self, request: Request) -> Response | HttpResponse:
+    def post(self, request: Request) -> HttpResponse:
         """Map how far from each place people must be notified of a task, from a published map
         alone.
 

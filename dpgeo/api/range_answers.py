@@ -56,7 +56,9 @@ class ScalingOut(Answer):
 
 
 def scaling_answer(scaling: Scaling | None) -> ScalingOut | None:
-    return scaling and ScalingOut(
+    if scaling is None:
+        return None
+    return ScalingOut(
         counted=scaling.counted,
         factor=scaling.factor,
         low=scaling.low,
@@ -164,21 +166,22 @@ def region_answer(name: Any, answer: RangeAnswer, scaled: Interval | None = None
         counted=answer.counted,
         people_low=low,
         people_high=high,
-        average=average
-        and AverageOut(
+        average=None
+        if average is None
+        else AverageOut(
             title=average.title,
             unit=average.unit,
             mean=average.value,
             low=average.low,
             high=average.high,
         ),
-        quartiles=answer.quartiles and QuartilesOut.model_validate(answer.quartiles),
+        quartiles=QuartilesOut.model_validate(answer.quartiles) if answer.quartiles else None,
         reason=answer.reason,
         exact=answer.exact,
         areas=answer.areas,
         cut=answer.cut,
         notes=list(answer.notes),
-        scaled=scaled and ScaledOut.model_validate(scaled),
+        scaled=ScaledOut.model_validate(scaled) if scaled else None,
     )
 
 

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import shapely
+from django.http import HttpResponse
 from pydantic import Field, PlainValidator, WithJsonSchema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
@@ -158,7 +158,7 @@ class RangesView(DocumentView):
         example="release_query",
     )
     @heavy
-    def get(self, request: Request, release_id: str) -> Response:
+    def get(self, request: Request, release_id: str) -> HttpResponse:
         """Estimate the count in a box, with the 95 % interval of its noise.
 
         In a release of flows, the parameters from and to count the trips between two boxes.
@@ -186,7 +186,7 @@ class RangesView(DocumentView):
         errors=[409, 410, 503],
     )
     @heavy
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Estimate the counts in a box, a polygon or a collection of polygons.
 
         This spends no budget, because the estimates are computed from published counts alone. In a
@@ -208,7 +208,7 @@ class RangesView(DocumentView):
         regions: Sequence[tuple[Any, Any]],
         layer: str,
         field: str,
-    ) -> Response:
+    ) -> HttpResponse:
         release = served(request, release_id)
         try:
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
@@ -223,7 +223,9 @@ class RangesView(DocumentView):
         ]
         return self._written(request, release, results, scaling)
 
-    def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
+    def _flow(
+        self, request: Request, release_id: str, ends: Sequence[Any], layer: str
+    ) -> HttpResponse:
         """Respond with the estimated number of trips between two polygons; None stands for
         anywhere.
         """
@@ -237,7 +239,7 @@ class RangesView(DocumentView):
         release: Release,
         results: list[AnswerOut],
         scaling: Scaling | None,
-    ) -> Response:
+    ) -> HttpResponse:
         answer = AnswersOut(
             release=release.pk,
             counting=release.request.counting,

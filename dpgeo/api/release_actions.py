@@ -7,10 +7,10 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from pydantic import Field
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
@@ -140,7 +140,7 @@ class QuoteView(DocumentView):
         body=Quoted,
         errors=[409],
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str) -> HttpResponse:
         """Get the cost of a release, the budget that would be left, and the noise to expect.
 
         Asking for a quote spends nothing.
@@ -163,7 +163,7 @@ class ReleaseActionView(DocumentView):
         release_id: str,
         service: Callable[..., Release],
         body: type[Declared] = Declared,
-    ) -> Response:
+    ) -> HttpResponse:
         """Carry out a decision on the user's release, and return a response with that release.
 
         `service` is the function that carries it out, such as `release_publish`. It also gets the
@@ -192,7 +192,7 @@ class PublishView(ReleaseActionView):
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_publish", "Publish a release", body=Publication)
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Make a finished draft public, with its notes."""
         return self.act(request, release_id, release_publish, Publication)
 
@@ -201,7 +201,7 @@ class NotesView(ReleaseActionView):
     scopes: ClassVar = {"PUT": Scope.RELEASES_REQUEST}
 
     @decision("release_notes", "Write notes on a map", body=Notes)
-    def put(self, request: Request, release_id: str) -> Response:
+    def put(self, request: Request, release_id: str) -> HttpResponse:
         """Replace the notes on a draft. Publishing the draft makes them public and final.
 
         Notes are the publisher's own words, shown at positions on the map. If somebody without the
@@ -223,7 +223,7 @@ class RejectView(ReleaseActionView):
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_reject", "Reject a draft", body=Rejection)
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Reject a finished draft, which is then never published.
 
         The decision may depend only on the draft. The draft's files are deleted, and its cost stays
@@ -236,7 +236,7 @@ class WithdrawView(ReleaseActionView):
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_withdraw", "Withdraw a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Stop serving a published release permanently.
 
         Copies that others have made remain, and the cost of the release stays spent.
@@ -248,7 +248,7 @@ class CancelView(ReleaseActionView):
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_cancel", "Cancel a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Cancel a release before its job starts, and refund its cost.
 
         Only members can cancel a release. If an API key could do so, the success of its request
@@ -261,7 +261,7 @@ class RetryView(ReleaseActionView):
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_retry", "Finish a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Write the files of a release whose noise was drawn before its job stopped.
 
         This costs nothing, and repeating it changes nothing. For a release without a draw the

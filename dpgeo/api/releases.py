@@ -6,8 +6,8 @@ import datetime
 from typing import Annotated, ClassVar
 
 from django.db.models import QuerySet
+from django.http import HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import is_key, release_seen, viewer_of
@@ -58,7 +58,7 @@ class ReleasesView(DocumentView):
         tag="releases",
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List published releases, sorted by day, newest first.
 
         Members, and API keys that may request or publish releases, also see the drafts of their
@@ -87,7 +87,7 @@ class ReleasesView(DocumentView):
         repeated="The job of the same request, made before",
         links={"job": {"job_id": f"{BODY}/id"}},
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Request a release: debit its cost and queue its job.
 
         The response describes the job. If the request is sent again with its idempotency key, the
@@ -121,7 +121,7 @@ class ReleaseView(DocumentView):
             "tilejson": {"release_id": f"{BODY}/id", "layer": f"{BODY}/files/0/layer"},
         },
     )
-    def get(self, request: Request, release_id: str) -> Response:
+    def get(self, request: Request, release_id: str) -> HttpResponse:
         """Get the description of a release and the list of its files.
 
         A withdrawn release keeps its description, but has no files.

@@ -10,10 +10,9 @@ import datetime
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from pydantic import Field, model_validator
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.selectors import organisations_of
@@ -147,7 +146,7 @@ class DatasetSeriesView(DocumentView):
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST, "POST": Scope.RELEASES_REQUEST}
 
     @operation("series_list", "List series", SeriesListOut, tag="releases")
-    def get(self, request: Request, slug: str) -> Response:
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """List the series of a dataset."""
         dataset = own_dataset(self.actor, slug, "view")
         found = dataset.series.select_related("dataset")
@@ -166,7 +165,7 @@ class DatasetSeriesView(DocumentView):
             ["series", "series_complete", "series_end", "series_resume"], series_id=f"{BODY}/id"
         ),
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str) -> HttpResponse:
         """Declare a map for every day, week or month.
 
         Each map is drawn once, after its last day is over and its data were said to be complete.
@@ -186,7 +185,7 @@ class OwnSeriesView(DocumentView):
             raise Http404
         return series
 
-    def show(self, series: Series) -> Response:
+    def show(self, series: Series) -> HttpResponse:
         return self.answer(series_answer(series, self.request), personal=True)
 
 
@@ -194,7 +193,7 @@ class OneSeriesView(OwnSeriesView):
     scopes: ClassVar = {"GET": Scope.RELEASES_REQUEST}
 
     @operation("series", "Describe a series", SeriesOut, tag="releases")
-    def get(self, request: Request, series_id: UUID) -> Response:
+    def get(self, request: Request, series_id: UUID) -> HttpResponse:
         """Get what a series promises, and how many of its maps are drawn and due."""
         return self.show(self.own(series_id))
 
@@ -210,7 +209,7 @@ class SeriesCompleteView(OwnSeriesView):
         body=Completion,
         errors=[409],
     )
-    def post(self, request: Request, series_id: UUID) -> Response:
+    def post(self, request: Request, series_id: UUID) -> HttpResponse:
         """Say through which day the data are complete, so that due maps are drawn."""
         through = read_body(request, Completion).through
         return self.show(
@@ -228,7 +227,7 @@ class SeriesEndView(OwnSeriesView):
         tag="releases",
         errors=[409],
     )
-    def post(self, request: Request, series_id: UUID) -> Response:
+    def post(self, request: Request, series_id: UUID) -> HttpResponse:
         """End a series for good. What it cost stays spent, unless no map was requested."""
         read_body(request)
         return self.show(series_end(series=self.own(series_id), by=self.actor))
@@ -244,7 +243,7 @@ class SeriesResumeView(OwnSeriesView):
         tag="releases",
         errors=[409],
     )
-    def post(self, request: Request, series_id: UUID) -> Response:
+    def post(self, request: Request, series_id: UUID) -> HttpResponse:
         """Go on with a series that ended because a map failed before noise was drawn for it.
 
         An API key resumes only series that some API key declared, and only if the map failed before

@@ -13,7 +13,6 @@ from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.answers import Answer
 from dpgeo.api.base import ApiView, DocumentView
@@ -173,7 +172,7 @@ class SeriesQueryView(DocumentView):
         errors=[404, 409, 503],
     )
     @heavy
-    def post(self, request: Request, series_id: UUID) -> Response:
+    def post(self, request: Request, series_id: UUID) -> HttpResponse:
         """Estimate the count in a box or polygon in each published period, with its interval.
 
         This spends no budget, because it is computed from published counts alone.

@@ -13,7 +13,6 @@ from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiResponse
 from pmtiles.reader import Reader
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.access import check_served
 from dpgeo.api.answers import address_of
@@ -57,7 +56,7 @@ class TileJsonView(DocumentView):
         tag="releases",
         errors=[410],
     )
-    def get(self, request: Request, release_id: str, layer: str) -> Response:
+    def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get TileJSON 3.0. Its URL can be a vector source in MapLibre, Leaflet or QGIS."""
         release, stored = _archive(request, release_id, layer)
         archive = Reader(_ranges(stored))
@@ -96,7 +95,7 @@ class StyleView(DocumentView):
         responses={200: OpenApiResponse({"type": "object"}, "A style, version 8")},
         errors=[202, 409, 410],
     )
-    def get(self, request: Request, release_id: str, layer: str) -> Response:
+    def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get the map's initial colours and classes as a style for MapLibre and Mapbox GL."""
         release = release_of(request, release_id)
         check_served(release)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Annotated
 
+from django.http import HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.access import viewer_of
 from dpgeo.api.answers import Answer
@@ -116,7 +116,7 @@ class TopView(DocumentView):
         errors=[409, 410, 503],
     )
     @heavy
-    def get(self, request: Request, release_id: str) -> Response:
+    def get(self, request: Request, release_id: str) -> HttpResponse:
         """Return the k busiest places, with their margins and the ranks that they may have.
 
         This spends no budget, because ranks are computed from published counts alone.

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -69,7 +69,7 @@ class UploadsView(DocumentView):
     scopes: ClassVar = UPLOADING
 
     @operation("uploads", "List open files", OpenUploadsOut, tag="uploads")
-    def get(self, request: Request, slug: str) -> Response:
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """List the files still being uploaded, then those without confirmed columns.
 
         Each group is sorted newest first; at most 500 files are listed. An API key sees only the
@@ -85,7 +85,7 @@ class UploadView(DocumentView):
     scopes: ClassVar = UPLOADING
 
     @operation("upload", "Get an upload", UploadOut, tag="uploads")
-    def get(self, request: Request, upload_id: UUID) -> Response:
+    def get(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Get an upload and the number of bytes received."""
         file = find_upload_or_transfer(self.actor, upload_id)
         return self.answer(upload_answer(file, request), personal=True)
@@ -97,7 +97,7 @@ class UploadView(DocumentView):
         responses={204: OpenApiResponse(description="Deleted")},
         errors=[409],
     )
-    def delete(self, request: Request, upload_id: UUID) -> Response:
+    def delete(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Delete the bytes received so far. A file that is being read or was read is kept."""
         read_body(request)
         discard(self.actor, upload_id)
@@ -114,7 +114,7 @@ class UploadPreviewView(DocumentView):
         tag="uploads",
         errors=[409],
     )
-    def get(self, request: Request, upload_id: UUID) -> Response:
+    def get(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Get the names of a file's columns and a guess at their roles.
 
         For an API key, the list of names is empty unless the file's name shows that its format has
@@ -139,7 +139,7 @@ class UploadConfirmView(DocumentView):
         body=Confirmation,
         errors=[409],
     )
-    def post(self, request: Request, upload_id: UUID) -> Response:
+    def post(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Confirm the columns, and start the job that reads the rows.
 
         After the first confirmation, the dataset's declaration is fixed.
@@ -166,7 +166,7 @@ class UploadRetryView(DocumentView):
         status=202,
         errors=[409],
     )
-    def post(self, request: Request, upload_id: UUID) -> Response:
+    def post(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Restart the job that reads a file, if the job ended without a result.
 
         Repeating this changes nothing.
