@@ -80,6 +80,20 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert document["published_on"] == timezone.now().date().isoformat()
 
 
+def test_a_release_states_what_its_dataset_declares_now(client: Client) -> None:
+    dataset = make_dataset()
+    address = f"/api/v1/releases/{install(dataset, partition_release()).pk}"
+    before = get(client, address)["privacy"]
+    Ledger.objects.filter(pk=dataset.ledger_id).update(total_units=1_000_000)
+    after = get(client, address)["privacy"]
+    assert (before["total_epsilon"], after["total_epsilon"]) == ("2", "1")
+    assert after["right_guesses_in_100"] < before["right_guesses_in_100"]
+    Dataset.objects.filter(pk=dataset.pk).update(unit="record", row_noun="trip")
+    document = get(client, address)
+    assert "trip" in document["promise"]["sentence"]
+    assert "trip" in document["privacy"]["sentence"]
+
+
 @pytest.mark.parametrize("accept", ACCEPTS)
 @pytest.mark.parametrize("who", [Client, stranger])
 def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
