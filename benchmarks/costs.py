@@ -93,7 +93,7 @@ def _forget() -> None:
     from dpgeo.api import ranges
     from dpgeo.crowdsourcing import radius_maps, selectors
 
-    for cached in (ranges.drawn_release, ranges._ranges, selectors._ground, selectors._regions):
+    for cached in (ranges.drawn_release, ranges._ranges, selectors._ground):
         cached.cache_clear()
     radius_maps._radius_map.cache_clear()
 
@@ -169,23 +169,16 @@ def _plans(release: str) -> Iterator[tuple[str, str, str, str]]:
         body = {"release": release, "tasks": tasks, "total_reward": 50.0 * number, **more}
         return what, "POST", "/api/v1/plan", json.dumps(body)
 
-    every = ["uniform", "optimised", "optimal"]
-    for model in ("field", "circle"):
-        yield post(f"3,000 tasks, {model}", 3_000, allocations=every, model=model)
-        yield post(f"1,000 tasks, {model}", 1_000, allocations=every, model=model)
+    yield post("3,000 tasks", 3_000)
+    yield post("1,000 tasks", 1_000)
     far = {"travel_metres": 200_000, "willingness": 1e6}
-    yield post("1,000 tasks over 200 km", 1_000, allocations=every, **far)
+    yield post("1,000 tasks over 200 km", 1_000, **far)
     radius: dict[str, Any] = {"release": release, "reward": 50.0, "lattice": 48}
     for what, more in (
         ("a radius map of 48 x 48 points", {"values": True}),
         ("the same over 200 km", far),
-        ("the same with circles", {"model": "circle"}),
     ):
         yield what, "POST", "/api/v1/plan/radius", json.dumps({**radius, **more})
-    yield post("100 task regions", 100, geocast=True)
-    yield post(
-        "100 task regions, far", 100, geocast=True, target=0.999999, worker_share=1e-6, **far
-    )
 
 
 def star(random: np.random.Generator, corners: int) -> dict[str, Any]:

@@ -129,6 +129,7 @@ def flows(along: int = 32) -> FlowsRelease:
         within=True,
         sparse=False,
         threshold=30,
+        ends_threshold=0,
         listed=np.empty(0, dtype=np.int64),
         pairs=np.arange(len(hours) * size**2, dtype=np.int64) * 7919 % 401 - 40,
         leaving=sums,

@@ -8,6 +8,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.charts import line_chart
-from benchmarks.evaluation.tasks import cast_outcome, outcome
+from benchmarks.evaluation.tasks import acceptance_chance, ground_metres, outcome
+from benchmarks.literature.allocations import ALLOCATIONS, MODELS, compared_plan
+from benchmarks.literature.geocast import Geocast, Partition, partition_of
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.postprocess.tasks.density import DensityRule, ring_edges
-from dpgeo.postprocess.tasks.geocast import Partition
-from dpgeo.postprocess.tasks.plan import Allocation, Model, Plan, Settings, Tasks, plan_tasks
-from dpgeo.postprocess.tasks.radius import FieldReach, circle_radius
-from dpgeo.postprocess.tasks.surface import density_surface, partition_of
+from dpgeo.postprocess.tasks.density import ring_edges
+from dpgeo.postprocess.tasks.plan import Plan, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.reach import Reach
+from dpgeo.postprocess.tasks.settings import Settings
+from dpgeo.postprocess.tasks.surface import density_surface
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from tests.randomness import SeededEntropy
@@ -116,6 +119,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
     longitude, latitude, tasks = _workers(options)
     area = _area(longitude, latitude)
     view = _view(area, longitude, latitude)
+    pairs = [(model, each) for model, allocations in MODELS.items() for each in allocations]
     for epsilon in options.epsilon or EPSILONS:
         found: dict[tuple[float, str, str], list[dict[str, float]]] = {}
         entropy = SeededEntropy(options.seed)
@@ -123,17 +127,18 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
             released = _release(view, options, parse_epsilon(epsilon), entropy)
             partition = partition_of(released) if options.geocast else None
             surface = density_surface(released)
-            for settings in _settings(options):
-                plans = plan_tasks(surface, area, tasks, settings, list(Allocation))
-                limit = _source_limit(plans[0])
-                for plan in plans:
+            for settings in map(partial(_settings, options), TARGETS):
+                for model, allocation in pairs:
+                    plan = compared_plan(surface, area, tasks, settings, model, allocation)
+                    if allocation == "uniform":
+                        limit = _source_limit(plan)
                     if plan.planned.any():
-                        judged = outcome(plan, tasks, settings.acceptance, longitude, latitude)
+                        judged = outcome(plan, tasks, settings, longitude, latitude)
                         figures = dataclasses.asdict(judged)
                         figures["source_rejected"] = float(np.mean(~(plan.radius <= limit)))
-                        if partition is not None and settings.model is Model.FIELD:
+                        if partition is not None and model == "field":
                             figures |= _casts(partition, plan, tasks, settings, longitude, latitude)
-                        key = (settings.target, settings.model.value, plan.allocation.value)
+                        key = (settings.target, model, allocation)
                         found.setdefault(key, []).append(figures)
         for (target, of_model, allocation), outcomes in sorted(found.items()):
             yield {
@@ -151,7 +156,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
 def table(lines: Sequence[Mapping[str, str | float]], name: str) -> list[str]:
     """Return one of TABLES in Markdown, a row for each epsilon, target and model.
 
-    Its cells have the figures of the three ways to allocate rewards, in the order of `Allocation`.
+    Its cells have the figures of the model's ways to allocate rewards, in the order of ALLOCATIONS.
     Rows in which one of these ways has no plan at all are left out.
     """
     columns, wanted = TABLES[name]
@@ -165,10 +170,10 @@ def table(lines: Sequence[Mapping[str, str | float]], name: str) -> list[str]:
     for (epsilon, target, model), found in sorted(
         cells.items(), key=lambda each: (float(each[0][0]), wanted.index(each[0][1:]))
     ):
-        if len(found) < len(Allocation):
+        if len(found) < len(MODELS[model]):
             continue
         figures = [
-            " / ".join(format(found[each.value][field], form) for each in Allocation)
+            " / ".join(format(found[each][field], form) for each in ALLOCATIONS if each in found)
             for field, form in columns.values()
         ]
         rows.append("| " + " | ".join([epsilon, f"{target:g}", model, *figures]) + " |")
@@ -181,17 +186,14 @@ def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([each[name] for each in outcomes])) for name in names}
 
 
-def _settings(options: argparse.Namespace) -> Iterator[Settings]:
-    for target in TARGETS:
-        for model in Model:
-            yield Settings(
-                target=target,
-                total_reward=REWARD_A_TASK * options.tasks,
-                willingness=options.willingness,
-                least_reward=LEAST_REWARD,
-                travel_metres=options.travel,
-                model=model,
-            )
+def _settings(options: argparse.Namespace, target: float) -> Settings:
+    return Settings(
+        target=target,
+        total_reward=REWARD_A_TASK * options.tasks,
+        willingness=options.willingness,
+        least_reward=LEAST_REWARD,
+        travel_metres=options.travel,
+    )
 
 
 def _source_limit(even: Plan) -> float:
@@ -223,8 +225,7 @@ def _casts(
             float(tasks.longitude[task]),
             float(tasks.latitude[task]),
             reward=float(plan.reward[task]),
-            acceptance=settings.acceptance,
-            target=settings.target,
+            conditions=settings,
         )
         if cast.reached:
             casts[task] = cast
@@ -232,12 +233,37 @@ def _casts(
         return {"cast_planned": 0.0}
     both = np.isin(np.arange(len(plan.radius)), list(casts))
     circles = dataclasses.replace(plan, radius=np.where(both, plan.radius, math.nan))
-    beside = outcome(circles, tasks, settings.acceptance, longitude, latitude)
-    judged = cast_outcome(partition, casts, plan, tasks, settings.acceptance, longitude, latitude)
+    beside = outcome(circles, tasks, settings, longitude, latitude)
     return {
-        **{f"cast_{name}": float(value) for name, value in dataclasses.asdict(judged).items()},
+        **_cast_outcome(partition, casts, plan, tasks, settings, longitude, latitude),
         "beside_cast_success_rate": beside.success_rate,
         "beside_cast_notified": beside.notified,
+    }
+
+
+def _cast_outcome(
+    partition: Partition,
+    casts: Mapping[int, Geocast],
+    plan: Plan,
+    tasks: Tasks,
+    settings: Settings,
+    longitude: Floats,
+    latitude: Floats,
+) -> dict[str, float]:
+    """Return the figures of geocasts, in which all workers in a task's regions are notified."""
+    home = partition.regions_at(longitude, latitude)
+    success, notified = [], []
+    for task, cast in casts.items():
+        asked = np.isin(home, cast.regions)
+        metres = ground_metres(tasks, task, longitude[asked], latitude[asked])
+        chance = acceptance_chance(settings, float(plan.reward[task]), metres)
+        success.append(1 - float(np.prod(1 - chance)))
+        notified.append(int(asked.sum()))
+    return {
+        "cast_planned": float(len(casts)),
+        "cast_success_rate": float(np.mean(success)),
+        "cast_notified": float(np.mean(notified)),
+        "cast_regions": float(np.mean([len(cast.regions) for cast in casts.values()])),
     }
 
 
@@ -336,17 +362,17 @@ def _speed() -> Iterator[dict[str, str | float]]:
         travel_metres=3000.0,
         worker_share=0.05,
     )
-    shared_out = [[Allocation.UNIFORM], [Allocation.UNIFORM, Allocation.OPTIMISED]]
-    for allocations in [*shared_out, list(Allocation)]:
+    even = dataclasses.replace(tasks, reward=np.full(size, REWARD_A_TASK))
+    for what, given in (("the reward divided", tasks), ("equal rewards", even)):
         started = time.process_time()
-        (plan, *_) = plan_tasks(surface, area, tasks, settings, allocations)
+        plan = plan_tasks(surface, area, given, settings)
         seconds = time.process_time() - started
         yield {
-            "what": "plan of 10,000 tasks: " + ", ".join(allocations),
+            "what": f"plan of 10,000 tasks, {what}",
             "seconds": seconds,
             "planned": float(plan.planned.sum()),
         }
-    whole = _seconds(lambda: plan_tasks(surface, area, tasks, settings, [Allocation.UNIFORM]))
+    whole = _seconds(lambda: plan_tasks(surface, area, even, settings))
     chosen = np.flatnonzero(plan.planned)[:LOOP_TASKS]
 
     def loop() -> Floats:
@@ -354,11 +380,9 @@ def _speed() -> Iterator[dict[str, str | float]]:
         edges = ring_edges(settings.travel_metres)
         for place, task in enumerate(chosen):
             part = slice(task, task + 1)
-            rings = surface.rings(
-                tasks.longitude[part], tasks.latitude[part], edges, DensityRule.BILINEAR
-            )
-            reach = FieldReach(
-                acceptance_model=settings.acceptance,
+            rings = surface.rings(tasks.longitude[part], tasks.latitude[part], edges)
+            reach = Reach(
+                willingness=settings.willingness,
                 needed=settings.needed,
                 edges=edges,
                 density=rings * settings.worker_share,
@@ -378,33 +402,6 @@ def _speed() -> Iterator[dict[str, str | float]]:
     assert np.allclose(radii, plan.radius[chosen], rtol=1e-6)
     yield {
         "what": "radii by the field model",
-        "seconds": whole,
-        "loop_seconds": each * size,
-        "ratio": each * size / whole,
-    }
-    yield _circle_speed(settings, brentq)
-
-
-def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
-    """Return the times of solving the circle model's equation, vectorised and in a loop."""
-    size = 100_000
-    density = np.random.default_rng(1).gamma(0.5, 1e-3, size) + 1e-9
-    pull = np.full(size, settings.willingness * REWARD_A_TASK)
-    whole = _seconds(lambda: circle_radius(settings.needed, density, pull))
-
-    def refusing(r: float, a: float, area: float) -> float:
-        x = 3 * a / r
-        log = x - math.log(2) if x > 40 else math.log1p(math.expm1(x) / 2)
-        return r * r * log - area
-
-    started = time.process_time()
-    for at in range(LOOP_TASKS):
-        area = settings.needed / (math.pi * density[at])
-        low = area / (3 * pull[at])
-        brentq(refusing, low * 0.999, 2.001 * low, args=(pull[at], area))
-    each = (time.process_time() - started) / LOOP_TASKS
-    return {
-        "what": "radii by the circle model",
         "seconds": whole,
         "loop_seconds": each * size,
         "ratio": each * size / whole,

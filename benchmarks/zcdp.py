@@ -1,7 +1,7 @@
 """Errors of counts of people under pure differential privacy and under zCDP, by bound.
 
 Counting, bounding and noise are dpgeo's own: the counts come from `engine.duckdb_view`, Laplace
-noise from the Meter and Gaussian noise from the Gaussian Meter, whose squared sensitivity the view
+noise and Gaussian noise from the Meter, whose squared sensitivity the view
 computes. Both give the same epsilon, zCDP only at the stated delta. The bounding box of the file's
 rows is stretched to a square. If more people are requested than the file has, every person is
 counted as several people with the same rows.
@@ -32,12 +32,12 @@ from benchmarks.series import AREA
 from dpgeo.core.domain import Domain
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.spend import Spend
 from dpgeo.core.zcdp import NANO, nano_rho_for
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms import auto, private_clusters
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter
+from dpgeo.privacy.law import GAUSSIAN
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.centres import Centres
@@ -276,7 +276,7 @@ def laplace(counts: PrivateCounts, epsilon: Fraction, seed: int) -> Floats:
 
 def gaussian(counts: PrivateCounts, rho: Fraction, seed: int) -> Floats:
     """Return the counts with discrete Gaussian noise."""
-    meter = GaussianMeter([RhoSpend(label=LABEL, rho=rho)], SeededEntropy(seed))
+    meter = Meter([Spend(label=LABEL, epsilon=rho)], SeededEntropy(seed), GAUSSIAN)
     return meter.measure(LABEL, counts).astype(np.float64)
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.postprocess.tasks.acceptance import Acceptance
-from dpgeo.postprocess.tasks.geocast import Geocast, Partition
 from dpgeo.postprocess.tasks.plan import Plan, Tasks
+from dpgeo.postprocess.tasks.settings import Conditions
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 Floats = NDArray[np.float64]
@@ -44,40 +42,37 @@ class Outcome:
     cost: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CastOutcome:
-    """The figures of `Outcome` for geocasts, over the tasks that have a geocast.
+def acceptance_chance(conditions: Conditions, reward: ArrayLike, metres: ArrayLike) -> Floats:
+    """Return the acceptance probability theta(w, d) of `tasks.settings`; shapes broadcast.
 
-    `regions` is the mean number of regions in which the workers are notified of a task.
+    It is 1 at distance 0.
     """
-
-    planned: int
-    success_rate: float
-    notified: float
-    regions: float
+    reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.where(metres > 0, np.tanh(conditions.willingness * reward / metres), 1.0)
+    willing = (reward >= conditions.least_reward) & (metres <= conditions.travel_metres)
+    return np.where(willing, chance, 0.0)
 
 
 def outcome(
-    plan: Plan, tasks: Tasks, acceptance: Acceptance, longitude: Floats, latitude: Floats
+    plan: Plan, tasks: Tasks, conditions: Conditions, longitude: Floats, latitude: Floats
 ) -> Outcome:
     """Return the figures of all planned tasks, with workers (m,) at true positions in degrees.
 
-    A worker within the radius accepts with a probability that `acceptance` gives for the task's
-    reward and the distance, independently of others; expectations over these choices are exact, not
-    simulated.
+    A worker within the radius accepts with the probability `acceptance_chance`, independently of
+    others; expectations over these choices are exact, not simulated.
     """
     planned = np.flatnonzero(plan.planned)
     rows = []
     for task in planned.tolist():
-        metres = _metres(tasks, task, longitude, latitude)
+        metres = ground_metres(tasks, task, longitude, latitude)
         near = np.sort(metres[metres <= plan.radius[task]])
-        rows.append(
-            _one(acceptance.chance(float(plan.reward[task]), near), near, plan.radius[task])
-        )
+        chance = acceptance_chance(conditions, float(plan.reward[task]), near)
+        rows.append(_one(chance, near, plan.radius[task]))
     success, redrawn, travel, notified, error = (
         np.array(column) for column in zip(*rows, strict=True)
     )
-    beyond = 2 * plan.radius[planned] / 3 > acceptance.travel_metres
+    beyond = 2 * plan.radius[planned] / 3 > conditions.travel_metres
     rejected = len(plan.radius) - len(planned) + int(np.count_nonzero(beyond))
     paid = float((plan.reward[planned] * success).sum())
     return Outcome(
@@ -92,33 +87,8 @@ def outcome(
     )
 
 
-def cast_outcome(
-    partition: Partition,
-    casts: Mapping[int, Geocast],
-    plan: Plan,
-    tasks: Tasks,
-    acceptance: Acceptance,
-    longitude: Floats,
-    latitude: Floats,
-) -> CastOutcome:
-    """Return the figures of geocasts, in which all workers in a task's regions are notified."""
-    home = partition.regions_at(longitude, latitude)
-    success, notified = [], []
-    for task, cast in casts.items():
-        asked = np.isin(home, cast.regions)
-        metres = _metres(tasks, task, longitude[asked], latitude[asked])
-        chance = acceptance.chance(float(plan.reward[task]), metres)
-        success.append(1 - float(np.prod(1 - chance)))
-        notified.append(int(asked.sum()))
-    return CastOutcome(
-        planned=len(casts),
-        success_rate=float(np.mean(success)),
-        notified=float(np.mean(notified)),
-        regions=float(np.mean([len(cast.regions) for cast in casts.values()])),
-    )
-
-
-def _metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Floats:
+def ground_metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Floats:
+    """Return the distances (m,) of positions in degrees from a task, in metres on the ground."""
     here_lon, here_lat = tasks.longitude[task], tasks.latitude[task]
     across = np.radians(longitude - here_lon) * math.cos(math.radians(here_lat))
     return np.asarray(np.hypot(across, np.radians(latitude - here_lat)) * EARTH_RADIUS_METRES)

@@ -1,8 +1,10 @@
 """Radius within which workers are asked, as printed by Zhu et al. 2017, section 13.3.3.
 
-Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/ (pi
-den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The book
-then prints two equations that do not follow from it:
+Their model, equations 13.9 to 13.13: the density den is uniform in the circle, all n = pi r^2 den
+workers live at the mean distance 2r/3, and E = 1 - (1 - theta)^n. Hence r^2 h(r) = a, with h(r) =
+ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/(pi den); `circle_radius` solves it exactly. n need not be
+an integer: even if fewer than one worker is expected, the model can predict certain success. The
+book then prints two equations that do not follow from it:
 
 Equation 13.14 has lost the factor r^2 and reads h(r) = a. Since h decreases with r, the radius
 grows with the density den.
@@ -21,6 +23,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+
+PRECISION, MAX_STEPS = 1e-12, 80
+"""Relative precision to which a radius is computed, and the largest number of Newton steps."""
+
+
+def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
+    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r, with a = c w.
+
+    This is the equation of the module docstring: `needed` is -ln(1 - E), `density` (n,) holds den,
+    and `pull` (n,) holds a. With u = r/a, the equation is g(u) = K, where g(u) = u^2 ln((exp(3/u) +
+    1)/2) and K = needed/(pi den a^2). Since ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8,
+    the root is at least K/3 and at least (2 K - 9/4)/3. Newton's method starts from the larger of
+    these bounds. Since g is increasing and concave, its steps approach the root from below.
+    """
+    size = needed / (math.pi * density * pull**2)
+    return np.asarray(_circle_ratio(size) * pull)
+
+
+def _circle_ratio(size: Floats) -> Floats:
+    """Solve g(u) = `size` for u by Newton's method; g is defined in `circle_radius`.
+
+    `size` and the result have shape (n,).
+    """
+    u = np.maximum(size / 3, (2 * size - 2.25) / 3)
+    for _ in range(MAX_STEPS):
+        x = 3 / u
+        fall = np.expm1(-x)
+        log = x + np.log1p(fall / 2)
+        step = (size - u * u * log) / (2 * u * log - 3 / (2 + fall))
+        u += step
+        if np.all(np.abs(step) <= PRECISION * u):
+            break
+    return u
 
 
 def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:

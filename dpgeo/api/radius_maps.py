@@ -13,48 +13,20 @@ from rest_framework.request import Request
 
 from dpgeo.api.answers import Answer, Json, one_of
 from dpgeo.api.base import DocumentView, caching
-from dpgeo.api.campaigns import Conditions
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
-from dpgeo.core.declared import Flag, Real, Text, Whole, fact
-from dpgeo.core.errors import InvalidInput
-from dpgeo.crowdsourcing.radius_maps import (
-    features_of,
-    lattice_values,
-    parse_radius_request,
-    radius_facts,
-    radius_map_of,
-)
+from dpgeo.core.declared import fact
+from dpgeo.crowdsourcing.planning import rounded
+from dpgeo.crowdsourcing.radius_maps import radius_map_and_facts
+from dpgeo.crowdsourcing.requests import Format, RadiusMapRequest
 from dpgeo.crowdsourcing.selectors import release_to_plan_on
-from dpgeo.postprocess.tasks.plan import REASONS
-from dpgeo.postprocess.tasks.radius_map import FEWEST_POINTS, MOST_POINTS, RadiusMap
-
-GEOJSON, GEOPACKAGE = "geojson", "gpkg"
+from dpgeo.postprocess.tasks.plan import REASONS, Reason
+from dpgeo.postprocess.tasks.radius_map import RadiusMap
 
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
-
-
-class RadiusMapBody(Conditions):
-    """A request for a radius map."""
-
-    release: Text = fact("The id of a published release.")
-    reward: Real = fact("The reward of each task.", schema={"type": "number", "minimum": 0})
-    lattice: Whole = fact(
-        "Radii are computed at this many points along the longer side of the study area; they "
-        "count as tasks.",
-        MOST_POINTS,
-        schema={"type": "integer", "minimum": FEWEST_POINTS, "maximum": MOST_POINTS},
-    )
-    values: Flag = fact("Whether to include the values at the points.", False)
-    format: Text = fact(
-        "geojson, or gpkg for a GeoPackage with the tables radius_bands, radius_lines and "
-        "radius_out_of_reach.",
-        GEOJSON,
-        schema={"type": "string", "enum": [GEOJSON, GEOPACKAGE]},
-    )
 
 
 class RadiusPropertiesOut(Answer):
@@ -112,31 +84,33 @@ class RadiusMapOut(Answer):
     points: LatticeOut = fact("If requested.", None)
 
 
-def radius_answer(drawn: RadiusMap, facts: Json, *, values: bool) -> RadiusMapOut:
-    """Return a radius map, with the values at the points of its lattice if `values` is true."""
-    points = {"points": _lattice(drawn)} if values else {}
-    return RadiusMapOut.model_validate(
-        {**facts, "type": "FeatureCollection", "features": _features(drawn), **points}
-    )
-
-
-def _features(drawn: RadiusMap) -> list[Json]:
-    return [
-        {
-            "type": "Feature",
-            "properties": {"feature": feature.kind, **feature.limits},
-            "geometry": json.loads(shapely.to_geojson(feature.shape)),
-        }
-        for feature in features_of(drawn)
+def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
+    """Return the area without a radius, the bands and the lines as features, in drawing order."""
+    rest = [] if drawn.out_of_reach.is_empty else [_feature("out_of_reach", drawn.out_of_reach)]
+    bands = [
+        _feature("band", each.shape, from_metres=each.from_metres, to_metres=each.to_metres)
+        for each in drawn.bands
     ]
+    lines = [_feature("line", each.shape, metres=each.metres) for each in drawn.lines]
+    return [*rest, *bands, *lines]
 
 
-def _lattice(drawn: RadiusMap) -> Json:
-    values = lattice_values(drawn)
-    reasons = [{"reason": str(each), "explanation": REASONS[each]} for each in values.reasons]
+def _feature(kind: str, shape: Any, **limits: float) -> dict[str, Any]:
+    geometry = json.loads(shapely.to_geojson(shape))
+    return {"type": "Feature", "properties": {"feature": kind, **limits}, "geometry": geometry}
+
+
+def _points(drawn: RadiusMap) -> dict[str, Any]:
+    """Return the rounded radius, or the reason for none, at each point of a map's lattice."""
+    reasons = [reason for reason in Reason if reason and (drawn.reasons == reason).any()]
+    numbers = {reason: number for number, reason in enumerate(reasons)}
     return {
-        **{name: getattr(values, name) for name in LatticeOut.model_fields},
-        "reasons": reasons,
+        "longitude": rounded(drawn.lattice.longitude, 7),
+        "latitude": rounded(drawn.lattice.latitude, 7),
+        "radius_metres": [rounded(row, 1) for row in drawn.radius],
+        "notified": [rounded(row, 2) for row in drawn.notified],
+        "reason": [[numbers.get(reason) for reason in row] for row in drawn.reasons],
+        "reasons": [{"reason": str(reason), "explanation": REASONS[reason]} for reason in reasons],
     }
 
 
@@ -146,7 +120,7 @@ class RadiusMapView(DocumentView):
         "Map the notification radius",
         RadiusMapOut,
         tag="campaigns",
-        body=RadiusMapBody,
+        body=RadiusMapRequest,
         responses={(200, MEDIA_TYPE): OpenApiResponse({"type": "string", "format": "binary"})},
         errors=[409, 503],
     )
@@ -159,24 +133,16 @@ class RadiusMapView(DocumentView):
         reach, because there the target cannot be met within the travel limit at this reward.
         Nothing is stored, no private data are read and no budget is spent.
         """
-        sent = read_body(request, RadiusMapBody)
-        if sent.format not in {GEOJSON, GEOPACKAGE}:
-            choices = ", ".join([GEOJSON, GEOPACKAGE])
-            raise InvalidInput(
-                "Is not a choice; choose from {choices}.", choices=choices, field="format"
-            )
+        sent = read_body(request, RadiusMapRequest)
         release = release_to_plan_on(sent.release)
-        parsed = parse_radius_request(
-            reward=sent.reward,
-            settings=dict(sent.part(Conditions)),
-            lattice=sent.lattice,
-        )
-        count_tasks(request, parsed.points**2)
-        drawn = radius_map_of(release, parsed)
-        facts = radius_facts(release, parsed)
-        if sent.format == GEOPACKAGE:
+        count_tasks(request, sent.lattice**2)
+        drawn, facts = radius_map_and_facts(release, sent)
+        if sent.format is Format.GEOPACKAGE:
             return _file(radius_geopackage(drawn, facts))
-        return self.answer(radius_answer(drawn, facts, values=sent.values), personal=True)
+        document = {"type": "FeatureCollection", **facts, "features": _features(drawn)}
+        if sent.values:
+            document["points"] = _points(drawn)
+        return self.answer(RadiusMapOut.model_validate(document), personal=True)
 
 
 def _file(content: bytes) -> HttpResponse:

@@ -281,9 +281,10 @@ TRIPS_IN_DAYS = (
 )
 
 FLOWS_LISTED = (
-    "A flow is listed where its noisy count reaches {least:,}, which one flow in all would be "
-    "expected to reach if nobody travelled. Pairs of regions, departures and arrivals were "
-    "measured from the same bounded trips, and each costs a part of epsilon."
+    "A flow is listed where its noisy count reaches {least:,} and the departures and arrivals at "
+    "its ends reach {ends:,}: in 19 of 20 maps, no listed flow is of noise alone. Departures, "
+    "arrivals and pairs of regions were measured from the same bounded trips, and each costs a "
+    "part of epsilon."
 )
 
 
@@ -294,7 +295,7 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
     return [
         words.format(within=within, hours=content.gap_hours),
         *([TRIPS_IN_DAYS] if content.gap_hours and released.request.window else []),
-        FLOWS_LISTED.format(least=content.threshold),
+        FLOWS_LISTED.format(least=content.threshold, ends=content.ends_threshold),
         *_about_category(content.names, DIVIDED),
     ]
 

@@ -22,6 +22,7 @@ from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.commands.console import job_wait
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.levels import make_level
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.layers import public_layer_add
@@ -184,17 +185,18 @@ class Demo:
         campaign_create(
             organisation=self.organisation,
             release=release,
-            name=declared["name"],
-            tasks=[
+            request=NewCampaign.read(
                 {
-                    "name": name,
-                    "longitude": longitude,
-                    "latitude": latitude,
+                    "release": release.pk,
+                    "name": declared["name"],
+                    "tasks": [
+                        {"name": name, "longitude": longitude, "latitude": latitude}
+                        for name, (longitude, latitude) in declared["tasks"].items()
+                    ],
+                    "settings": declared["settings"],
+                    "shared": True,
                 }
-                for name, (longitude, latitude) in declared["tasks"].items()
-            ],
-            settings=declared["settings"],
-            shared=True,
+            ),
             created_by=self.owner,
         )
 

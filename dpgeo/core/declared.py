@@ -244,14 +244,16 @@ def kind_of_field(field: FieldInfo) -> type:
 
 def limits(field: FieldInfo) -> tuple[int, int] | None:
     """Return the inclusive limits of a field with whole numbers; None without both."""
+    low, high = _limit(field, "ge"), _limit(field, "le")
+    return None if low is None or high is None else (low, high)
+
+
+def _limit(field: FieldInfo, name: str) -> Any:
+    """Return the limit of a field that `annotated_types` calls `name`, such as "ge", or None."""
     inner = [each for kind in typing.get_args(field.annotation) for each in typing.get_args(kind)]
     outer = [field, *(each for each in inner if isinstance(each, FieldInfo))]
     facts = [each for one in outer for each in one.metadata]
-    low, high = (
-        next((getattr(each, name) for each in facts if hasattr(each, name)), None)
-        for name in ("ge", "le")
-    )
-    return None if low is None or high is None else (low, high)
+    return next((getattr(each, name) for each in facts if hasattr(each, name)), None)
 
 
 def labels(field: FieldInfo) -> Mapping[StrEnum, str]:
@@ -335,6 +337,8 @@ def _phrase(field: FieldInfo | None, fault: ErrorDetails) -> Phrase:
         )
     if kind in ("model_type", "model_attributes_type"):
         return Phrase("Must be an object, {...}.")
+    if kind_of_field(field) is float:
+        return _real_phrase(field, fault)
     within = limits(field)
     if within is None:
         return Phrase("{problem}", problem=fault["msg"])
@@ -345,6 +349,15 @@ def _phrase(field: FieldInfo | None, fault: ErrorDetails) -> Phrase:
         high=high,
         number=number,
     )
+
+
+def _real_phrase(field: FieldInfo, fault: ErrorDetails) -> Phrase:
+    above, low, high = (_limit(field, name) for name in ("gt", "ge", "le"))
+    if high is None or (above is None and low is None):
+        return Phrase("{problem}", problem=fault["msg"])
+    if above is not None:
+        return Phrase("Must be a number above {low:g} and at most {high:g}.", low=above, high=high)
+    return Phrase("Must be a number at least {low:g} and at most {high:g}.", low=low, high=high)
 
 
 def unknown(what: str, name: str, known: list[str], *, none: str, field: str) -> InvalidInput:

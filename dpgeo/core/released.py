@@ -337,8 +337,9 @@ class FlowsRelease(DividedRelease):
     ascending, holds the numbers of the pairs whose noisy counts reached `threshold`. Unless
     `within` is true, trips inside a region were left out, and their pairs are 0 or not listed.
     `leaving` and `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in each
-    region. If `gap_hours` is above 0, two consecutive rows of a person made a trip if they are at
-    most that many hours apart.
+    region; they stand out from `ends_threshold` on, and only pairs whose ends do are shown. If
+    `gap_hours` is above 0, two consecutive rows of a person made a trip if they are at most that
+    many hours apart.
     """
 
     zones: Zones
@@ -347,6 +348,7 @@ class FlowsRelease(DividedRelease):
     within: bool
     sparse: bool
     threshold: int
+    ends_threshold: int
     listed: NDArray[np.int64]
     pairs: NDArray[np.int64]
     leaving: NDArray[np.int64]

@@ -13,8 +13,8 @@ from dpgeo.core.noise import Noise, noise_from_json
 class Spend:
     """One declared measurement: its epsilon, and a label that is unique in its plan.
 
-    The epsilon of an `unallocated` spend is later divided exactly among several measurements, by
-    fractions that may be computed from earlier noisy answers.
+    In a plan under zCDP, `epsilon` is a rho. That of an `unallocated` spend is later divided
+    exactly among several measurements, by fractions that may follow from earlier noisy answers.
     """
 
     label: str
@@ -27,29 +27,8 @@ class Spend:
 
     @property
     def amount(self) -> Fraction:
-        """What the spend adds to the cost of its plan: its epsilon."""
+        """What the spend adds to the cost of its plan."""
         return self.epsilon
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RhoSpend:
-    """One measurement declared under zCDP: its rho, and a label that is unique in its plan.
-
-    The rho of an `unallocated` spend is later divided exactly among several measurements.
-    """
-
-    label: str
-    rho: Fraction
-    unallocated: bool = False
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.rho, Fraction) or self.rho <= 0:
-            raise ValueError(f"The spend {self.label!r} needs a positive rho, exact.")
-
-    @property
-    def amount(self) -> Fraction:
-        """What the spend adds to the cost of its plan: its rho."""
-        return self.rho
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,13 @@ from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.postprocess.tasks.density import DensitySurface
-from dpgeo.postprocess.tasks.geocast import Partition
-from dpgeo.postprocess.tasks.surface import density_surface, partition_of
+from dpgeo.postprocess.tasks.surface import density_surface
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_public, released_of
 from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
-SURFACES_KEPT = 4
+CACHED_SURFACES = 4
 """Number of density surfaces that a process caches, each of at most 24 MB."""
 
 
@@ -58,12 +57,7 @@ def ground_of(release: Release) -> tuple[DensitySurface, StudyArea]:
     return _ground(release.pk, release.blob_sha256)
 
 
-def regions_of(release: Release) -> Partition:
-    """Return the measured regions of a release. Raises Conflict if there are none."""
-    return _regions(release.pk, release.blob_sha256)
-
-
-@lru_cache(maxsize=SURFACES_KEPT)
+@lru_cache(maxsize=CACHED_SURFACES)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
     """Return a release's surface and study area, from the cache if possible.
 
@@ -72,8 +66,3 @@ def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]
     """
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area
-
-
-@lru_cache(maxsize=SURFACES_KEPT)
-def _regions(release_id: str, _checksum: str) -> Partition:
-    return partition_of(released_of(Release.objects.get(pk=release_id)))

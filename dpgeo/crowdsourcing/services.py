@@ -2,56 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
-
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import parse_plan_request
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.releases.models import Release
 
-MOST_CAMPAIGNS = 1000
+MAX_CAMPAIGNS = 1000
 """Maximum number of campaigns per organisation. A thousand with 3,000 tasks each take 0.3 GB."""
 
 
 def campaign_create(
-    *,
-    organisation: Organisation,
-    release: Release,
-    name: str,
-    tasks: Sequence[Any],
-    settings: Mapping[str, Any],
-    shared: bool,
-    created_by: User,
+    *, organisation: Organisation, release: Release, request: NewCampaign, created_by: User
 ) -> Campaign:
     """Store a campaign.
 
-    Raises InvalidInput if the tasks, settings or name are invalid or there are too many campaigns,
-    or NotAllowed if the user is not a member of the organisation.
+    Raises InvalidInput if the name is invalid or there are too many campaigns, or NotAllowed if the
+    user is not a member of the organisation.
     """
-    if not organisations_of(created_by).filter(pk=organisation.pk).exists():
-        raise NotAllowed(
-            "Only members of an organisation can save campaigns for it; ask an administrator "
-            "to add you."
-        )
-    name = _read_name(name)
-    parse_plan_request(tasks=tasks, settings=settings, allocations=["uniform"])
-    if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
+    _check_member(created_by, organisation.pk)
+    name = _read_name(request.name)
+    if Campaign.objects.filter(organisation=organisation).count() >= MAX_CAMPAIGNS:
         raise InvalidInput(
             "An organisation can have at most {most} campaigns; delete one first.",
-            most=MOST_CAMPAIGNS,
+            most=MAX_CAMPAIGNS,
             field="name",
         )
     return Campaign.objects.create(
         organisation=organisation,
         release=release,
         name=name,
-        settings=dict(settings),
-        tasks=[each if isinstance(each, dict) else {} for each in tasks],
-        shared=shared,
+        plan={
+            "settings": request.settings.model_dump(),
+            "tasks": [each if isinstance(each, dict) else {} for each in request.tasks],
+        },
+        shared=request.shared,
         created_by=created_by,
     )
 
@@ -62,8 +49,7 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
     Raises InvalidInput for an invalid name, or NotAllowed if the user is not a member of the
     campaign's organisation.
     """
-    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation can change a campaign; ask one of them.")
+    _check_member(by, campaign.organisation_id)
     campaign.name = _read_name(name)
     campaign.shared = shared
     campaign.save(update_fields=["name", "shared"])
@@ -72,9 +58,16 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
 
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
     """Delete a campaign. Raises NotAllowed if the user is not a member of its organisation."""
-    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation can delete a campaign; ask one of them.")
+    _check_member(by, campaign.organisation_id)
     campaign.delete()
+
+
+def _check_member(user: User, organisation_id: int) -> None:
+    if not organisations_of(user).filter(pk=organisation_id).exists():
+        raise NotAllowed(
+            "Only members of an organisation can change its campaigns; ask an administrator to add "
+            "you."
+        )
 
 
 def _read_name(name: str) -> str:

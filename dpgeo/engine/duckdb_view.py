@@ -217,12 +217,7 @@ class DuckDBView:
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Return counts by cell, in the grid's shape, with L1 sensitivity `bound`."""
-        counts = np.zeros(grid.size, dtype=np.int64)
-        for cells, amounts in self._counted(grid):
-            counts[cells] += amounts
-        return PrivateCounts(
-            counts.reshape(grid.shape), sensitivity=self._bound, distinct=self._distinct
-        )
+        return self._dense(grid)
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
         """Return counts of shape (slices, ...regions), with L1 sensitivity `bound`.
@@ -232,12 +227,7 @@ class DuckDBView:
         rows. Raises PrivacyError for a category that the domain does not declare.
         """
         self._check_slices(sliced.slices)
-        counts = np.zeros(math.prod(sliced.shape), dtype=np.int64)
-        for cells, amounts in self._counted(sliced):
-            counts[cells] += amounts
-        return PrivateCounts(
-            counts.reshape(sliced.shape), sensitivity=self._bound, distinct=self._distinct
-        )
+        return self._dense(sliced)
 
     def _check_slices(self, slices: Slicing) -> None:
         if slices.category is not None and slices.category not in self._domain.categories:
@@ -286,10 +276,7 @@ class DuckDBView:
         """Return counts (n,) by zone or place, with L1 sensitivity `bound` over all regions
         together.
         """
-        counts = np.zeros(len(zones), dtype=np.int64)
-        for numbers, amounts in self._counted(zones):
-            counts[numbers] += amounts
-        return PrivateCounts(counts, sensitivity=self._bound, distinct=self._distinct)
+        return self._dense(zones)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return what averages of a measure are made of, in the shape of the regions.
@@ -548,6 +535,15 @@ class DuckDBView:
             shard=shard,
             progress=self._progress,
         ).private()
+
+    def _dense(self, regions: ValuedRegions) -> PrivateCounts:
+        """Return the bounded counts of all regions, in their shape."""
+        counts = np.zeros(math.prod(_shape(regions)), dtype=np.int64)
+        for numbers, amounts in self._counted(regions):
+            counts[numbers] += amounts
+        return PrivateCounts(
+            counts.reshape(_shape(regions)), sensitivity=self._bound, distinct=self._distinct
+        )
 
     def _counted(
         self, regions: ValuedRegions

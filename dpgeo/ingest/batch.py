@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,9 +42,10 @@ class Head:
     """The first rows of a file as text, and what the file states about its geometry ("" if none).
 
     `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
-    later features can have properties that the first ones lack. `layout` is the layout with which
-    the names were read; the file's first line alone determines it. `likely` is the layout that
-    suits both the first line and the following rows. `file_format` is the code of the format in
+    later features can have properties that the first ones lack. `layout` is the layout that the
+    file's first line alone suggests. `likely` is the layout that suits both the first line and the
+    following rows, in which the names were read. `encodings` are others in which the text makes as
+    much sense. `file_format` is the code of the format in
     which the file was read (`forms`).
     """
 
@@ -56,6 +57,14 @@ class Head:
     layout: Layout = PLAIN
     likely: Layout = PLAIN
     file_format: str = ""
+    encodings: tuple[str, ...] = ()
+
+    @property
+    def names_stand_alone(self) -> bool:
+        """Whether the rows had no say in how the names were read."""
+        alike = replace(self.likely, encoding=self.layout.encoding) == self.layout
+        plain = all(name.isascii() for name in self.names)
+        return alike and (plain or self.likely.encoding == self.layout.encoding)
 
 
 class ReadRows(Protocol):

@@ -24,6 +24,7 @@ from dpgeo.ingest.column_words import (
     KIND_WORDS,
     LINKS,
     NUMBER_WORDS,
+    SPAN_WORDS,
     words_of,
 )
 from dpgeo.ingest.crs import WGS84, suggested_code
@@ -35,6 +36,12 @@ from dpgeo.spatial.area import StudyArea
 
 CLOCK = re.compile(r"[0-2]?[0-9][:.h][0-5][0-9]([:.][0-5][0-9](\.[0-9]+)?)?( ?[aApP]\.?[mM]\.?)?")
 """Matches a time of day."""
+
+SHORT_CLOCK = re.compile(r"[0-2]?[0-9][0-5][0-9]")
+"""Matches a time of day without a colon."""
+
+ZONE = re.compile(r"(?:UTC|GMT)?[+-][0-9]{2}:?[0-9]{2}|[A-Z]{3,5}|[A-Z][a-z]+/[A-Za-z_/]+")
+"""Matches an offset from UTC, or the name of a time zone."""
 
 EARLY_NUMBER = 315_532_800
 """Seconds from 1970 to 1980; smaller numbers in a time column are rarely seconds since 1970."""
@@ -52,6 +59,10 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     columns = {role: _likeliest(names, words.split()) for role, words in COLUMN_WORDS.items()}
     columns["person"] = _person([name for name in names if not words_of(name) & KIND_WORDS])
     columns["geometry"] = geometry or columns["geometry"]
+    if columns["longitude"] and columns["longitude"] == columns["latitude"]:
+        # A column such as LatLng holds both.
+        columns["geometry"] = columns["longitude"]
+        columns["longitude"] = columns["latitude"] = ""
     if columns["longitude"] and columns["latitude"]:
         columns["geometry"] = ""
     elif columns["geometry"]:
@@ -118,6 +129,30 @@ def _stems(word: str) -> Iterator[str]:
             yield from (rest[: len(rest) - len(link)] for link in LINKS if rest.endswith(link))
 
 
+def suggest_time(
+    columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]], time_zone: str
+) -> Columns:
+    """Replace the suggested time column by one whose values are times, if it has none itself.
+
+    A name says "time" of many things: how long a trip took, in which zone it was, how exact the
+    clock is. If no column's values are times, a suggested column of such things is dropped, and any
+    other is kept, so that its owner is told what is wrong with its values.
+    """
+    if not columns.time:
+        return columns
+    words = set(COLUMN_WORDS["time"].split())
+    others = [name for name in names if name != columns.time and words_of(name) & words]
+    values = {name: [row[index] for row in rows if row[index]] for index, name in enumerate(names)}
+    for name in (columns.time, *others):
+        if _are_times(pa.array(values[name], pa.string()), time_zone):
+            return replace(
+                columns, time=name, person=columns.person if columns.person != name else ""
+            )
+    texts = values[columns.time]
+    spans = words_of(columns.time) & SPAN_WORDS or all(map(ZONE.fullmatch, texts))
+    return replace(columns, time="") if texts and spans else columns
+
+
 def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
     """Add a date column and a time-of-day column to the suggested columns, if there are both.
 
@@ -125,7 +160,7 @@ def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequenc
     """
     values = {name: [row[index] for row in rows if row[index]] for index, name in enumerate(names)}
     free = [name for name in names if name and name not in set(asdict(columns).values())]
-    clocks = [name for name in (columns.time, *free) if name and _are_clocks(values[name])]
+    clocks = [name for name in (columns.time, *free) if name and _are_clocks(name, values[name])]
     if not clocks:
         return columns
     dates = [name for name in (columns.time, *free) if name and name not in clocks]
@@ -133,7 +168,12 @@ def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequenc
     return replace(columns, time=dates[0], clock=clocks[0]) if dates else columns
 
 
-def _are_clocks(texts: Sequence[str]) -> bool:
+def _are_clocks(name: str, texts: Sequence[str]) -> bool:
+    """Return whether the values are times of day; without colons, the column's name must say so."""
+    if words_of(name) & set(COLUMN_WORDS["time"].split()) and all(
+        map(SHORT_CLOCK.fullmatch, texts)
+    ):
+        return bool(texts)
     return bool(texts) and all(map(CLOCK.fullmatch, texts))
 
 
@@ -183,13 +223,13 @@ def _is_geometry(texts: pa.Array) -> bool:
     return bool(pc.sum(start).as_py() or 0) or bool(guess_pair(texts))
 
 
-def _are_times(texts: pa.Array) -> bool:
+def _are_times(texts: pa.Array, time_zone: str = "UTC") -> bool:
     """Return whether most values are dates, or seconds, milliseconds or the like since 1970."""
-    guess = guess_time(texts)
+    guess = guess_time(texts, time_zone)
     if not len(texts) or guess.declared == "excel":
         return False
     formats = guess.declared.split() or ["iso", "s"]
-    formats_read = read_formats(texts, "UTC", formats)
+    formats_read = read_formats(texts, time_zone, formats)
     recent = (
         formats_read.fits & (formats_read.seconds > EARLY_NUMBER) & (formats_read.seconds < 2**32)
     )

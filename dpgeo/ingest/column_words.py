@@ -23,36 +23,37 @@ COLUMN_WORDS = {
     "latitude": (
         "latitude lat breitengrad breite geobreite latitud latitudine breedtegraad breddegrad "
         "szerokosc sirka szelesseg leveysaste leveys enlem \u0448\u0438\u0440\u043e\u0442\u0430 "
-        "\u03c0\u03bb\u03b1\u03c4\u03bf\u03c3 \u7eac\u5ea6 \u7def\u5ea6 y hochwert northing "
-        "nordwert nord norden north norte noord"
+        "\u03c0\u03bb\u03b1\u03c4\u03bf\u03c3 \u7eac\u5ea6 \u7def\u5ea6 \uc704\ub3c4 y hochwert "
+        "northing nordwert nord norden north norte noord"
     ),
     "longitude": (
         "longitude lon lng long langengrad laengengrad lange laenge geolaenge longitud longitudine "
         "lengtegraad laengdegrad langdgrad lengdegrad dlugosc delka hosszusag pituusaste pituus "
         "boylam \u0434\u043e\u043b\u0433\u043e\u0442\u0430 \u03bc\u03b7\u03ba\u03bf\u03c3 "
-        "\u7ecf\u5ea6 \u7d93\u5ea6 \u7d4c\u5ea6 x rechtswert easting ostwert ost osten east este "
-        "oost"
+        "\u7ecf\u5ea6 \u7d93\u5ea6 \u7d4c\u5ea6 \uacbd\ub3c4 x rechtswert easting "
+        "ostwert ost osten east este oost"
     ),
     "person": (
-        "person user userid username uid device deviceid subscriber member customer client "
-        "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
-        "card vehicle taxi nutzer benutzer kunde kundin kunden gerat geraet gerate geraete "
-        "fahrgast teilnehmer "
+        "person individual user userid username uid device deviceid subscriber member customer "
+        "client patient rider passenger traveller traveler participant respondent imsi msisdn "
+        "maid idfa card vehicle taxi nutzer benutzer kunde kundin kunden gerat geraet "
+        "gerate geraete fahrgast teilnehmer "
         "fahrzeug utilisateur usager personne client voyageur appareil vehicule usuario persona "
         "cliente dispositivo vehiculo viajero utente passeggero veicolo utilizador pessoa "
-        "passageiro veiculo gebruiker persoon klant apparaat reiziger voertuig bruger anvandare "
-        "kund enhet fordon uzytkownik osoba klient urzadzenie pojazd uzivatel zarizeni vozidlo "
-        "felhasznalo szemely ugyfel kayttaja henkilo laite utilizator persoana kullanici kisi "
+        "passageiro veiculo gebruiker persoon klant apparaat reiziger voertuig bruger bruker "
+        "anvandare kund enhet fordon uzytkownik osoba klient urzadzenie pojazd uzivatel zarizeni "
+        "vozidlo felhasznalo szemely ugyfel kayttaja henkilo laite utilizator persoana "
+        "kullanici kisi "
         "\u043f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442\u0435\u043b\u044c "
         "\u03c7\u03c1\u03b7\u03c3\u03c4\u03b7\u03c3 \u7528\u6237 \u7528\u6236 "
         "\u8bbe\u5907 \u8f66\u724c "
         "\u4e58\u5ba2 \u5ba2\u6237 \u4f1a\u5458 \u5229\u7528\u8005 "
         "\u30e6\u30fc\u30b6\u30fc \u30e6\u30fc\u30b6 \u9867\u5ba2 \u4e57\u5ba2 "
         "\u7aef\u672b \u8eca\u4e21 \u8a2d\u5099 \u88dd\u7f6e \u8eca\u724c \u6703\u54e1 "
-        "\u4f1a\u54e1 kennung kennzeichen"
+        "\u4f1a\u54e1 \uc0ac\uc6a9\uc790 kennung kennzeichen"
     ),
     "time": (
-        "timestamp time datetime date when utc started began created recorded observed at ts "
+        "timestamp time tst datetime date when utc started began created recorded observed at ts "
         "zeitstempel zeitpunkt uhrzeit zeit datum "
         "horodatage heure fecha hora ora dataora tijdstip tijd tidspunkt tidpunkt tid czas "
         "cas idopont ido data aika paivamaara zaman tarih "
@@ -78,6 +79,26 @@ KIND_WORDS = frozenset(
     }
 )
 """Words that say that a column holds a kind of person and not a person, such as in user_type."""
+
+
+SPAN_WORDS = frozenset(
+    {
+        *(
+            "elapsed",
+            "duration",
+            "travel",
+            "wait",
+            "waiting",
+            "dwell",
+            "accuracy",
+            "zone",
+            "offset",
+        ),
+        *("timezone", "tz", "interval", "dauer", "fahrzeit", "reisezeit", "duree", "duracion"),
+        *("durata", "duur", "varighed", "varaktighet", "genauigkeit", "precision"),
+    }
+)
+"""Words that say that a column is about a time but holds none, such as in travel_time."""
 
 
 DESTINATION_WORDS = frozenset(

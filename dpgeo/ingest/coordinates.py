@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
@@ -33,6 +34,10 @@ WKT_OTHER = (
     r"(?:LINESTRING|LINEARRING|POLYGON|TRIANGLE|MULTI[A-Z]+|GEOMETRYCOLLECTION|CIRCULARSTRING)\b"
 )
 IN_NUMBERS: NDArray[np.bool_] = np.isin(np.arange(256), list(b"0123456789.+-"))
+OTHER_NOTATION = (
+    r"(?i)^(?:0[01][0-9a-f]{40,}|\{.*\}|"
+    r"(?:SRID=[0-9]{1,6}; ?)?MULTIPOINT\s*(?:Z|M|ZM)?\s*\([^,]*\))$"
+)
 NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 
@@ -146,6 +151,7 @@ def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     binary = words if codes is None else words.take(codes)
     sieve.refuse(mask(pc.is_null(binary)), Reason.GEOMETRY_MISSING)
     shapes = shapely.from_wkb(binary.to_numpy(zero_copy_only=False), on_invalid="ignore")
+    shapes = _single(shapes)
     kind = shapely.get_type_id(shapes)
     empty = shapely.is_empty(shapes)
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
@@ -160,12 +166,50 @@ def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     return x, y
 
 
+def _single(shapes: NDArray[np.object_]) -> NDArray[np.object_]:
+    """Replace each MultiPoint of one point, as some programs write points, by its point."""
+    several = shapely.get_type_id(shapes) == shapely.GeometryType.MULTIPOINT
+    alone = several & (shapely.get_num_geometries(shapes) == 1)
+    return np.where(alone, shapely.get_geometry(shapes, 0), shapes) if alone.any() else shapes
+
+
+def _as_wkt(text: Any) -> Any:
+    """Rewrite points in other notations as WKT; texts in none of them stay as they are.
+
+    The notations are WKB in hexadecimal digits, as databases export it, GeoJSON, and a MultiPoint
+    of one point.
+    """
+    other = mask(pc.match_substring_regex(text, OTHER_NOTATION))
+    if not other.any():
+        return text
+    which = np.flatnonzero(other)
+    rewritten = [_point_wkt(each) for each in text.take(pa.array(which)).to_pylist()]
+    result = np.array(text.to_pylist(), dtype=object)
+    result[which] = rewritten
+    return pa.array(result.tolist(), pa.string())
+
+
+def _point_wkt(text: str) -> str:
+    read = shapely.from_geojson if text.startswith("{") else shapely.from_wkb
+    if text[0] in "mMsS":
+        read = shapely.from_wkt
+    try:
+        (shape,) = _single(np.array([read(text.partition(";")[2] or text)], dtype=object))
+    except (shapely.GEOSException, ValueError, TypeError):
+        return text
+    if not isinstance(shape, shapely.Point) or shape.is_empty:
+        return text
+    stated = re.match("(?i)SRID=([0-9]{1,6});", text)
+    srid = stated[1] if stated else shapely.get_srid(shape)
+    return f"SRID={srid};POINT ({shape.x!r} {shape.y!r})"
+
+
 def _text_points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     """Parse texts such as `POINT (x y)`; a height or measure is ignored.
 
     A text that states a coordinate system (EWKT) other than the declared one is refused.
     """
-    text = readable_text(values, sieve)
+    text = _as_wkt(readable_text(values, sieve))
     sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_OTHER)), Reason.GEOMETRY_NOT_POINT, text)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_EMPTY)), Reason.GEOMETRY_MISSING, text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
@@ -26,12 +28,15 @@ from dpgeo.ingest.crs import WGS84
 from dpgeo.ingest.csv_layout import LayoutGuess, best_delimiter, guess_layout, split_line
 from dpgeo.ingest.csv_lines import Lines
 from dpgeo.ingest.formats import BYTE_ORDER_MARK
-from dpgeo.ingest.header import check_names, positions
+from dpgeo.ingest.header import check_names, positions, with_groups
 from dpgeo.ingest.layout import PLAIN, Layout, unnamed_columns
 from dpgeo.ingest.report import LONGEST_EXAMPLE, MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
-from dpgeo.ingest.text import cut_text
+from dpgeo.ingest.text import cut_text, mask, trimmed
 from dpgeo.ingest.text_bytes import TextBytes, open_text
+
+SEPARATOR_LINE = re.compile(rb'"?sep=([,;|\t])"?', re.IGNORECASE)
+"""Matches the first line by which Excel is told the delimiter."""
 
 USUAL_HEADER_BYTES = 1 << 14
 MAX_HEADER_BYTES = 1 << 20
@@ -121,23 +126,30 @@ def _line_end(text: bytes, *, last: bool = False) -> int:
 def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
     """Read the header, which is the first line that is not blank, and leave `file` after it.
 
-    The delimiter is the declared one, or else whichever of comma, semicolon, tab and bar gives the
-    most columns. Nothing is read from a file that is declared to have no header. Raises
-    InvalidInput (field "file") if there is no usable header.
+    Lines that the layout skips come before it, and so does Excel's `sep=;`, which declares the
+    delimiter. Otherwise the delimiter is the declared one, or else whichever of comma, semicolon,
+    tab and bar gives the most columns. Nothing is read from a file that is declared to have no
+    header. Raises InvalidInput (field "file") if there is no usable header.
     """
     if layout.unnamed:
         _skip_mark(file)
         return Header(unnamed_columns(layout.columns), layout.separator or ",", 1)
     head = file.read(USUAL_HEADER_BYTES)
-    if not _line_end(head.lstrip()):
+    if layout.skip or not _line_end(head.lstrip()):
         head += file.read(MAX_HEADER_BYTES + 1)
     start = len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
-    number, position = 1, start
-    for line in head[position:].splitlines(keepends=True):
-        position += len(line)
-        if line.strip():
-            break
+    position, declared = start, layout.separator
+    lines: list[bytes] = []
+    number = 0
+    for line in head[start:].splitlines(keepends=True):
         number += 1
+        position += len(line)
+        if not lines and (marked := SEPARATOR_LINE.fullmatch(line.strip())):
+            declared = declared or marked[1].decode()
+        elif line.strip():
+            lines.append(line)
+        if len(lines) > layout.skipped:
+            break
     else:
         raise InvalidInput(
             "The file has only blank lines; its first line must name the columns.", field="file"
@@ -149,8 +161,12 @@ def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
             field="file",
         )
     file.rewind(position)
-    text = _header_text(line)
-    delimiter, names = _columns(text, layout.separator)
+    delimiter, names = _columns(_header_text(lines[-1]), declared)
+    if layout.skip:
+        groups = split_line(_header_text(lines[-2]), delimiter)
+        names = with_groups(names, [trim(group) for group in groups])
+    if layout.row_names:
+        names = ["", *names]
     check_names(names)
     return Header(names, delimiter, number + 1)
 
@@ -186,7 +202,9 @@ def read_head(path: Path, layout: Layout | None = None) -> Head:
             cells = [shorten(trim(cell)) for cell in split_line(text, header.delimiter)]
             cells = cells[: len(header.names)]
             rows.append(cells + [""] * (len(header.names) - len(cells)))
-    return Head(header.names, rows, layout=guess.by_header, likely=guess.likely)
+    return Head(
+        header.names, rows, layout=guess.by_header, likely=guess.likely, encodings=guess.rivals
+    )
 
 
 def _columns(text: str, declared: str) -> tuple[str, list[str]]:
@@ -217,7 +235,7 @@ def _batch(
     for failing, reason in (
         (fields.unclosed, Reason.UNCLOSED_QUOTE),
         (fields.stray, Reason.STRAY_QUOTE),
-        (fields.count != len(header.names), Reason.WRONG_FIELDS),
+        (~_fit(fields, len(header.names)), Reason.WRONG_FIELDS),
     ):
         of_lines = np.zeros(len(lines.starts), dtype=bool)
         of_lines[readable] = failing
@@ -229,6 +247,20 @@ def _batch(
         done=lines.done,
         total=total,
     )
+
+
+def _fit(fields: csv_fields.Fields, columns: int) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the lines with a field for each column.
+
+    A line may end with a further delimiter, after which there is nothing.
+    """
+    count = fields.count
+    fits: NDArray[np.bool_] = count == columns
+    longer = np.flatnonzero(count == columns + 1)
+    if len(longer):
+        last = pc.list_element(fields.lists.take(pa.array(longer)), columns)
+        fits[longer] = mask(pc.equal(trimmed(last), ""))
+    return fits
 
 
 class _LineStarts:

@@ -38,12 +38,18 @@ POSITION_SENTENCES = {
     "comma": Phrase("numbers with a decimal comma"),
     "grouped": Phrase("numbers with separators of thousands"),
     "degrees": Phrase("degrees, minutes and seconds, or with N, S, E, W"),
+    "degrees-ost": Phrase("degrees, minutes and seconds, with O for east"),
+    "degrees-ouest": Phrase("degrees, minutes and seconds, with O for west"),
+    "packed": Phrase("degrees and minutes without a gap (5230.1)"),
     "e7": Phrase("whole numbers of ten millionths of a degree"),
     "e6": Phrase("whole numbers of millionths of a degree"),
     "lat-lon": Phrase("latitude and longitude in one column"),
     "lon-lat": Phrase("longitude and latitude in one column"),
 }
 """Names of the position formats, as people know them."""
+
+LETTER_O = {"degrees-ost": "e", "degrees-ouest": "w"}
+"""What the letter O means in a format: east (as in German) or west (as in French or Spanish)."""
 
 PAIRS = {"lat-lon", "lon-lat"}
 """Formats of a geometry column that holds both coordinates as text."""

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.ingest.coordinates import NUMBER
-from dpgeo.ingest.position_formats import decimals, split_pairs
+from dpgeo.ingest.position_formats import DEGREES, decimals, split_pairs
 from dpgeo.ingest.text import mask
 from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
 
@@ -51,15 +51,18 @@ class TimeGuess:
     rivals: tuple[str, ...] = ()
 
 
-def guess_time(texts: pa.Array) -> TimeGuess:
-    """Guess the formats of a column of times, given some of its values as trimmed text."""
+def guess_time(texts: pa.Array, time_zone: str = "UTC") -> TimeGuess:
+    """Guess the formats of a column of times, given some of its values as trimmed text.
+
+    Abbreviations of time zones are read as `time_zone` (IANA name) explains them.
+    """
     texts = texts.filter(pc.fill_null(pc.not_equal(texts, ""), False))
     if not len(texts):
         return TimeGuess("")
-    fitting = {code: _fits(texts, code) for code in CALENDARS}
+    fitting = {code: _fits(texts, code, time_zone) for code in CALENDARS}
     epoch = _epoch(texts)
     if epoch:
-        fitting[epoch] = _fits(texts, epoch)
+        fitting[epoch] = _fits(texts, epoch, time_zone)
     chosen: list[str] = []
     left = np.ones(len(texts), dtype=bool)
     while left.any():
@@ -90,8 +93,8 @@ def _declaration(chosen: Sequence[str]) -> str:
     return "" if set(chosen) <= {"iso", "s"} else " ".join(chosen)
 
 
-def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
-    formats_read = read_formats(texts, "UTC", (code,))
+def _fits(texts: pa.Array, code: str, time_zone: str) -> NDArray[np.bool_]:
+    formats_read = read_formats(texts, time_zone, (code,))
     return formats_read.fits & (formats_read.seconds >= EARLIEST) & (formats_read.seconds <= LATEST)
 
 
@@ -109,13 +112,27 @@ def _epoch(texts: pa.Array) -> str:
 def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
     """Guess the format of two columns of coordinates, given some values as trimmed text."""
     counts = {"": _numbers(latitudes, longitudes, "", 90)}
+    packed = _numbers(latitudes, longitudes, "packed", 90)
+    plain = mask(pc.match_substring_regex(latitudes, r"^[+-]?[0-9]{1,2}(?:\.[0-9]*)?$"))
+    if packed == len(latitudes) and packed and not plain.any():
+        return "packed"
     if counts[""] == len(latitudes):
         return _scale(latitudes, longitudes)
+    letters = _letters(latitudes, longitudes)
+    if "o" in letters:
+        return "degrees-ouest" if "e" in letters else "degrees-ost"
     in_degrees = {form: _numbers(latitudes, longitudes, form, 90) for form in ("comma", "degrees")}
     projected = {form: _numbers(latitudes, longitudes, form, inf) for form in ("comma", "grouped")}
     counts |= {form: max(in_degrees.get(form, 0), count) for form, count in projected.items()}
     counts["degrees"] = in_degrees["degrees"]
     return max(counts, key=lambda form: counts[form])
+
+
+def _letters(latitudes: pa.Array, longitudes: pa.Array) -> set[str]:
+    """Return the letters, in lower case, with which coordinates begin or end."""
+    parts = [pc.extract_regex(texts, DEGREES) for texts in (latitudes, longitudes)]
+    found = [pc.utf8_lower(each.field(name)) for each in parts for name in ("before", "after")]
+    return {letter for texts in found for letter in pc.unique(texts).to_pylist() if letter}
 
 
 def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float) -> int:

@@ -9,7 +9,7 @@ import importlib
 import json
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,11 +123,11 @@ def _is_list(start: Start) -> bool:
     return start.text.startswith(b"[") and _has_list(start)
 
 
-def _has_list(start: Start) -> bool:
+def _has_list(start: Start, members: Sequence[str] = ("trips",)) -> bool:
     from dpgeo.ingest.json_records import find_list
 
     with start.path.open("rb") as file:
-        return find_list(file) is not None
+        return find_list(file, members) is not None
 
 
 def _is_json_rows(start: Start) -> bool:
@@ -136,6 +136,31 @@ def _is_json_rows(start: Start) -> bool:
     The lines are not looked at, because one row must not decide how others are read.
     """
     return start.suffix in ROW_NAMES and _is_json(start)
+
+
+def _has_member(name: str) -> Callable[[Start], bool]:
+    """Return a test for JSON documents whose rows are the list in this member."""
+
+    def matches(start: Start) -> bool:
+        if not start.text.startswith(b"{") or f'"{name}"'.encode() not in start.head:
+            return False
+        return _has_list(start, (name,))
+
+    return matches
+
+
+def _is_timeline(start: Start) -> bool:
+    """Return whether a file is a Timeline, as Android (an object) or iOS (a list) exports it."""
+    if start.text.startswith(b"["):
+        first = start.text[:2_000]
+        kinds = (b'"visit"', b'"activity"', b'"timelinePath"')
+        return b'"startTime"' in first and any(kind in first for kind in kinds)
+    return _has_member("semanticSegments")(start)
+
+
+def _is_recording(start: Start) -> bool:
+    """Return whether the name says that a file is a recording of OwnTracks."""
+    return start.suffix == ".rec"
 
 
 def _is_json(start: Start) -> bool:
@@ -214,6 +239,41 @@ FORMATS = (
         suffixes=(".kml", ".kmz"),
         matches=_is_xml(b"kml"),
         sandboxed=True,
+    ),
+    InputFormat(
+        title="TCX",
+        code="tcx",
+        reader="xml_reader.TCX_READER",
+        suffixes=(".tcx",),
+        matches=_is_xml(b"TrainingCenterDatabase"),
+        sandboxed=True,
+    ),
+    InputFormat(
+        title="OwnTracks",
+        code="owntracks",
+        reader="phone_exports.RECORDINGS_READER",
+        suffixes=(".rec",),
+        matches=_is_recording,
+        sandboxed=True,
+        like_rows=True,
+    ),
+    InputFormat(
+        title="Google Timeline",
+        code="timeline",
+        reader="phone_exports.TIMELINE_READER",
+        suffixes=(),
+        matches=_is_timeline,
+        sandboxed=True,
+        like_rows=True,
+    ),
+    InputFormat(
+        title="Google Location History",
+        code="locations",
+        reader="phone_exports.LOCATIONS_READER",
+        suffixes=(),
+        matches=_has_member("locations"),
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="MDS",

@@ -443,9 +443,13 @@ def _point(geometry: Any) -> tuple[float, float]:
         raise Unusable(Reason.GEOMETRY_MISSING)
     if not isinstance(geometry, dict):
         raise Unusable(Reason.GEOMETRY_UNREADABLE)
-    if geometry.get("type") != "Point":
-        raise Unusable(Reason.GEOMETRY_NOT_POINT)
     coordinates = geometry.get("coordinates")
+    if geometry.get("type") == "MultiPoint" and isinstance(coordinates, list):
+        if len(coordinates) > 1:
+            raise Unusable(Reason.GEOMETRY_NOT_POINT)
+        coordinates = coordinates[0] if coordinates else None
+    elif geometry.get("type") != "Point":
+        raise Unusable(Reason.GEOMETRY_NOT_POINT)
     if coordinates in (None, []):
         raise Unusable(Reason.GEOMETRY_MISSING)
     if not isinstance(coordinates, list) or not 2 <= len(coordinates) <= 4:

@@ -39,6 +39,12 @@ def check_names(names: Sequence[str]) -> None:
         )
 
 
+def with_groups(names: Sequence[str], groups: Sequence[str]) -> list[str]:
+    """Return the names of a header's second row, and of its first row where that has none."""
+    above = [*groups, *[""] * len(names)]
+    return [name or group for name, group in zip(names, above, strict=False)]
+
+
 def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
     """Return the index in `names` of each declared column, by role.
 

@@ -10,7 +10,7 @@ one row for each point of its route or, without a route, one row for the start a
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -33,6 +33,10 @@ TRIPS = "trips"
 TRIP_NAMES = [*WHOLE_TRIP, "longitude", "latitude", "time", "point", *DESTINATION]
 
 
+Row = Callable[[bytes], Iterator[Record]]
+"""Yields the rows that one element of a list, given as text, becomes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Begin:
     """The byte at which a list begins, and the brackets that are still open after the list ends."""
@@ -41,8 +45,11 @@ class Begin:
     before: bytes
 
 
-def find_list(file: IO[bytes]) -> Begin | None:
-    """Find a document's list of rows or trips; return None if it is in none of the usual places."""
+def find_list(file: IO[bytes], members: Sequence[str] = (TRIPS,)) -> Begin | None:
+    """Find a document's list of rows; return None if it is in none of the usual places.
+
+    The list is the whole document, or one of its `members`, or of the members of its "data".
+    """
     file.seek(0)
     raw = file.read(MAX_PREAMBLE_BYTES)
     text = raw.removeprefix(b"\xef\xbb\xbf").decode("latin-1")
@@ -52,7 +59,7 @@ def find_list(file: IO[bytes]) -> Begin | None:
         return Begin(skipped + len(text) - len(bare) + 1, b"")
     decoder = json.JSONDecoder(strict=False)
     for levels, place in _openings(text):
-        member = _find_member(decoder, text, place)
+        member = _find_member(decoder, text, place, members)
         if member is not None:
             return Begin(skipped + member, b'{"":' * levels + b"0")
     return None
@@ -73,8 +80,10 @@ def _openings(text: str) -> Iterator[tuple[int, int]]:
             yield 2, inner
 
 
-def _find_member(decoder: json.JSONDecoder, text: str, place: int) -> int | None:
-    """Return the position in `text` where the elements of the member "trips" begin, or None.
+def _find_member(
+    decoder: json.JSONDecoder, text: str, place: int, members: Sequence[str]
+) -> int | None:
+    """Return the position in `text` where the elements of one of the `members` begin, or None.
 
     `place` is the position from which members are read.
     """
@@ -83,7 +92,7 @@ def _find_member(decoder: json.JSONDecoder, text: str, place: int) -> int | None
             place = _skip(text, place, " \t\r\n,")
             name, place = decoder.raw_decode(text, place)
             place = _skip(text, place, " \t\r\n:")
-            if name == TRIPS:
+            if name in members:
                 return place + 1 if text.startswith("[", place) else None
             _, place = decoder.raw_decode(text, place)
     except (ValueError, RecursionError):
@@ -97,14 +106,16 @@ def _skip(text: str, place: int, signs: str) -> int:
 
 
 @contextmanager
-def open_lines(path: Path, layout: Layout | None) -> Iterator[Table]:
-    """Open newline-delimited JSON as a table of records."""
+def open_lines(
+    path: Path, layout: Layout | None, *, message: Callable[[bytes], bytes] = bytes
+) -> Iterator[Table]:
+    """Open newline-delimited JSON as a table of records; `message` cuts the JSON out of a line."""
     total = path.stat().st_size
     with path.open("rb") as file:
-        yield Table(None, _line_records(file), file.tell, total)
+        yield Table(None, _line_records(file, message), file.tell, total)
 
 
-def _line_records(file: IO[bytes]) -> Iterator[Record]:
+def _line_records(file: IO[bytes], message: Callable[[bytes], bytes]) -> Iterator[Record]:
     for lines in csv_lines.read_lines(file, BLOCK_BYTES):
         spans = zip(lines.starts, lines.ends, lines.too_long, strict=True)
         for start, end, too_long in spans:
@@ -112,7 +123,7 @@ def _line_records(file: IO[bytes]) -> Iterator[Record]:
             if too_long:
                 yield Reason.LINE_TOO_LONG
             elif text:
-                yield _line_record(text)
+                yield _line_record(message(text))
 
 
 def _line_record(text: bytes) -> Record:
@@ -130,25 +141,25 @@ def open_list(
     path: Path,
     layout: Layout | None,
     *,
-    rows: Callable[[bytes], Iterator[Record]],
+    rows: Row,
     names: list[str] | None = None,
+    members: Sequence[str] = (TRIPS,),
 ) -> Iterator[Table]:
     """Open a JSON document's list as a table of records. Raises InvalidInput.
 
     `rows(text)` yields the rows that one element of the list, given as text, becomes. `names` are
-    the columns, or None if they are not known in advance.
+    the columns, or None if they are not known in advance. `members` are where the list may be
+    (`find_list`).
     """
     total = path.stat().st_size
     with path.open("rb") as file:
-        begin = find_list(file)
+        begin = find_list(file, members)
         if begin is None:
             raise json_array.not_json(Phrase("goes wrong before its list of rows"), 0)
         yield Table(names, _list_records(file, begin, rows), file.tell, total)
 
 
-def _list_records(
-    file: IO[bytes], begin: Begin, rows: Callable[[bytes], Iterator[Record]]
-) -> Iterator[Record]:
+def _list_records(file: IO[bytes], begin: Begin, rows: Row) -> Iterator[Record]:
     file.seek(begin.offset)
     number = 0
     for elements in json_array.read_elements(file, BLOCK_BYTES):

@@ -10,23 +10,38 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dpgeo.blanks import BLANKS
+from dpgeo.ingest.declared_formats import LETTER_O
 from dpgeo.ingest.text import mask, trimmed
 
-GROUP = "[ '\u2019\u00a0\u202f]"
+GROUP = f"[{BLANKS}'\u2019]"
 COMMA_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:\.|{GROUP})[0-9]{{3}})+(?:,[0-9]*)?$"
 POINT_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:,|{GROUP})[0-9]{{3}})+(?:\.[0-9]*)?$"
+PRIME = r"'`\x{b4}\x{2bc}\x{2018}\x{2019}\x{201b}\x{2032}\x{2035}"
+DOUBLE_PRIME = r'"\x{2ba}\x{201c}\x{201d}\x{201f}\x{2033}\x{2036}'
+"""Marks that people use for minutes and seconds, as parts of a class of characters."""
+
 DEGREES = (
-    r"^(?P<before>[NSEWnsew])? *(?P<sign>[+\x{2212}-])? *(?P<degrees>[0-9]{1,3}(?:[.,][0-9]+)?) *"
-    r"(?:(?:[\x{b0}\x{ba}\x{2da}d:]|deg)? *(?P<minutes>[0-9]{1,2}(?:[.,][0-9]+)?) *"
-    r"(?:['\x{2019}\x{2032}\x{b4}m:]? *(?P<seconds>[0-9]{1,2}(?:[.,][0-9]+)?) *)?)?"
-    r"""(?:[\x{b0}\x{ba}\x{2da}d'\x{2019}\x{2032}\x{b4}m"\x{201d}\x{2033}s]|deg|''|\x{2032}{2})?"""
+    r"^(?P<before>[NSEWOnsewo])? *(?P<sign>[+\x{2212}-])? *(?P<degrees>[0-9]{1,3}(?:[.,][0-9]+)?) *"
+    rf"(?:(?:[\x{{b0}}\x{{ba}}\x{{2da}}d:]|deg)? *(?P<minutes>[0-9]{{1,2}}(?:[.,][0-9]+)?) *"
+    rf"(?:[{PRIME}m:]? *(?P<seconds>[0-9]{{1,2}}(?:[.,][0-9]+)?) *)?)?"
+    rf"""(?:[\x{{b0}}\x{{ba}}\x{{2da}}dms{PRIME}{DOUBLE_PRIME}]|deg|[{PRIME}]{{2}})?"""
     r" *"
-    r"(?P<after>[NSEWnsew])?$"
+    r"(?P<after>[NSEWOnsewo])?$"
 )
 """Matches degrees with hemispheres.
 
-The letter O is left out, because it means east in German and west in French, Spanish and Italian.
+The letter O means east in German and west in French, Spanish and Italian, so it is read only in the
+formats that say which (`declared_formats.LETTER_O`).
 """
+
+PACKED = (
+    r"^(?P<before>)(?P<sign>[+\x{2212}-])?(?P<degrees>[0-9]{1,3})"
+    r"(?P<minutes>[0-5][0-9](?:[.,][0-9]+)?)(?P<seconds>) *,? *(?P<after>[NSEWnsew])?$"
+)
+"""Matches degrees and minutes as receivers write them (NMEA 0183), with or without a letter."""
+
+URI = r"^geo:([^;?]*).*$"
+"""Matches a geo URI (RFC 5870), whose parameters are dropped."""
 
 SPLITS = (
     r"^(?P<a>[^;|]+)[;|](?P<b>[^;|]+)$",
@@ -44,8 +59,10 @@ def decimals(text: pa.Array, code: str, limit: float) -> pa.Array:
     `limit` is the largest degree of the axis, or infinite for projected coordinates. Degrees have
     no thousands, so a single comma or point in them always marks decimals.
     """
-    if code == "degrees":
-        return _degrees(text, limit)
+    if code in LETTER_O:
+        return _degrees(text, limit, DEGREES, LETTER_O[code])
+    if code in {"degrees", "packed"}:
+        return _degrees(text, limit, PACKED if code == "packed" else DEGREES)
     in_degrees = isfinite(limit)
     if code == "comma":
         plain = pc.replace_substring(text, ",", ".")
@@ -59,9 +76,9 @@ def decimals(text: pa.Array, code: str, limit: float) -> pa.Array:
     return pc.if_else(grouped, pc.replace_substring_regex(text, rf",|{GROUP}", ""), text)
 
 
-def _degrees(text: pa.Array, limit: float) -> pa.Array:
+def _degrees(text: pa.Array, limit: float, pattern: str, o_means: str = "o") -> pa.Array:
     """Convert degrees with minutes, seconds and hemispheres to decimal numbers as text."""
-    parts = pc.extract_regex(text, DEGREES)
+    parts = pc.extract_regex(text, pattern)
     degrees, minutes, seconds = (
         _number(parts.field(name)) for name in ("degrees", "minutes", "seconds")
     )
@@ -69,6 +86,7 @@ def _degrees(text: pa.Array, limit: float) -> pa.Array:
         pc.utf8_lower(parts.field(name)).fill_null("") for name in ("before", "after", "sign")
     )
     letter = pc.binary_join_element_wise(before, after, "")
+    letter = pc.replace_substring(letter, "o", o_means)
     proper, negative = ("n", "s") if limit == 90 else ("e", "w")
     signed = mask(pc.not_equal(sign, ""))
     lettered = mask(pc.not_equal(letter, ""))
@@ -94,7 +112,8 @@ def _number(texts: pa.Array) -> NDArray[np.float64]:
 
 def split_pairs(text: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Split texts of two coordinates into the first and the second, with null where impossible."""
-    bare = pc.utf8_trim(text, characters="()[]{}" + BLANKS)
+    bare = pc.replace_substring_regex(text, URI, r"\1")
+    bare = pc.utf8_trim(bare, characters="()[]{}" + BLANKS)
     first = second = pa.nulls(len(text), pa.string())
     for pattern in SPLITS:
         parts = pc.extract_regex(bare, pattern)

@@ -48,6 +48,8 @@ class Preview:
     named_format: str = ""
     """Code of the format that the names of the file and its archive's members indicate, or ""."""
     understanding: Understanding | None = None
+    by_header: bool = True
+    """Whether the rows had no say in how `columns` were read."""
 
     @property
     def tells_columns(self) -> bool:
@@ -56,7 +58,7 @@ class Preview:
         This is so if the file's name indicates its format, and a header names all columns.
         """
         named = bool(self.file_format) and self.file_format == self.named_format
-        return self.complete and named and not self.suggested.unnamed
+        return self.complete and self.by_header and named and not self.suggested.unnamed
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -132,14 +134,25 @@ def preview_here(
     head = replace(head, file_format=form.code)
     suggested = suggest(head.names, head.geometry, head.crs)
     suggested = replace(suggested, **head.layout.to_json(), file_format=form.code)
+    sentences: list[Phrase] = []
     try:
         tried = understand(reader, path, head, context, columns)
-    except InvalidInput:
+    except InvalidInput as error:
         if columns is not None:
             raise
-        tried = None
-    sentences = hints(head.names, head.rows, tried.columns if tried else suggested, context.area)
+        tried, sentences = None, [error.phrase]
+    sentences += hints(head.names, head.rows, tried.columns if tried else suggested, context.area)
     rows = head.rows[:ROWS_SHOWN]
     named = form_by_name(parts[0].name)
     named = f"{named}.{form.packing}" if named and form.packing else named
-    return Preview(head.names, rows, suggested, sentences, head.complete, form.code, named, tried)
+    return Preview(
+        columns=head.names,
+        rows=rows,
+        suggested=suggested,
+        hints=sentences,
+        complete=head.complete,
+        file_format=form.code,
+        named_format=named,
+        understanding=tried,
+        by_header=head.names_stand_alone,
+    )

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.blanks import BLANKS
 from dpgeo.phrases import translatable
 
 EXAMPLES_PER_REASON = 5
@@ -176,13 +177,18 @@ class Tally:
 def shorten(value: object) -> str:
     """Return a value as text of at most `LONGEST_EXAMPLE` characters.
 
-    Control characters and others that cannot be printed are replaced.
+    Blanks other than spaces are written as their code points, since nobody sees them. Control
+    characters and others that cannot be printed are replaced.
     """
     if isinstance(value, bytes):
         value = value[: 4 * LONGEST_EXAMPLE].decode(errors="replace")
     text = "" if value is None else str(value)
     if len(text) > LONGEST_EXAMPLE:
         text = text[: LONGEST_EXAMPLE - 1] + "…"
-    return "".join(
-        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
-    )
+    return "".join(letter if letter.isprintable() else _written(letter) for letter in text)
+
+
+def _written(letter: str) -> str:
+    if letter in BLANKS and letter not in "\t\n\r\v\f":
+        return f"[U+{ord(letter):04X}]"
+    return "\N{REPLACEMENT CHARACTER}"

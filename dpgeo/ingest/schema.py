@@ -149,6 +149,8 @@ class Columns:
     destination_longitude: str = ""
     destination_latitude: str = ""
     place: str = ""
+    skip: str = ""
+    row_names: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))
@@ -202,7 +204,8 @@ class Columns:
     @property
     def layout(self) -> Layout:
         """Return the declared layout of the file."""
-        return Layout(self.encoding, self.delimiter, self.unnamed, self.sheet)
+        members = (field.name for field in fields(Layout))
+        return Layout(**{name: getattr(self, name) for name in members})
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from dpgeo.ingest.records import GEOMETRY, Record, Table, record_reader
 from dpgeo.ingest.report import Reason
 
 POINT_TYPES = {1, 11, 21}
+MULTIPOINT_TYPES = {8, 18, 28}
+"""Types of shapes with any number of points; programs write such layers even of single points."""
 NULL = 0
 LARGEST_STATED = 1 << 16
 
@@ -42,7 +44,7 @@ def open_shapefile(path: Path, layout: Layout | None) -> Iterator[Table]:
         with _undamaged():
             reader = shapefile.Reader(shp=shapes, dbf=rows, **options)
             names = [field[0] for field in reader.fields if field[0] != "DeletionFlag"]
-        if reader.shapeType not in POINT_TYPES:
+        if reader.shapeType not in POINT_TYPES | MULTIPOINT_TYPES:
             raise InvalidInput(
                 "The shapefile holds no points; export a layer of points.", field="file"
             )
@@ -77,7 +79,7 @@ def _records(reader: Any, names: list[str], done: list[int]) -> Iterator[Record]
         done[0] += 1
         if shape.shapeType == NULL:
             yield Reason.GEOMETRY_MISSING
-        elif shape.shapeType not in POINT_TYPES:
+        elif shape.shapeType not in POINT_TYPES | MULTIPOINT_TYPES or len(shape.points) != 1:
             yield Reason.GEOMETRY_NOT_POINT
         else:
             x, y = shape.points[0][:2]

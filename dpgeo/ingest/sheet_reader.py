@@ -18,8 +18,8 @@ from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.csv_layout import is_value
-from dpgeo.ingest.header import check_names, quoted
+from dpgeo.ingest.csv_layout import is_value, lines_above
+from dpgeo.ingest.header import check_names, quoted, with_groups
 from dpgeo.ingest.layout import PLAIN, Layout, unnamed_columns
 from dpgeo.ingest.records import Record, Table, record_reader
 from dpgeo.ingest.report import Reason
@@ -29,6 +29,10 @@ TITLE_ROWS = 20
 
 A row is skipped if it has fewer than two cells.
 """
+
+
+HEADER_ROWS = 10
+"""Number of rows after the first that are looked at for the header."""
 
 
 @contextmanager
@@ -70,18 +74,26 @@ def _table(rows: Iterator[list[Any]], total: int, layout: Layout | None) -> Tabl
         first = row
         if sum(cell not in {None, ""} for cell in row) > 1:
             break
+    ahead = list(islice(counted, HEADER_ROWS)) if layout is None else []
     if layout is None:
-        layout = _guess(first)
-    body: Iterator[list[Any]] = counted
+        layout = _guess(first, ahead)
+    body: Iterator[list[Any]] = chain(ahead, counted)
     if layout.unnamed:
         names = unnamed_columns(layout.columns)
-        body = chain([first], counted)
+        body = chain([first], body)
     else:
-        names = [trim(str(_cell(cell) or "")) for cell in first]
+        names, groups = _names(first), []
+        for row in islice(body, layout.skipped):
+            names, groups = _names(row), names
+        names = with_groups(names, groups)
         while names and not names[-1]:
             names.pop()
         check_names(names or [""])
     return _records_of(names, body, counted, total, layout)
+
+
+def _names(row: Sequence[Any]) -> list[str]:
+    return [trim(str(_cell(cell) or "")) for cell in row]
 
 
 def _records_of(
@@ -107,8 +119,13 @@ class _Counted:
         return row
 
 
-def _guess(first: Sequence[Any]) -> Layout:
-    """Guess the layout from the first row alone, which may be a header or values."""
+def _guess(first: Sequence[Any], ahead: Sequence[Sequence[Any]]) -> Layout:
+    """Guess the layout from the first row, which may be a header, names of groups or values.
+
+    `ahead` are the rows after it. They tell only whether one of them is the header.
+    """
+    if skip := lines_above([_names(row) for row in (first, *ahead)]):
+        return Layout(skip=str(skip))
     cells = [cell for cell in first if cell not in {None, ""}]
     values = sum(not isinstance(cell, str) or is_value(cell) for cell in cells)
     return Layout(unnamed=str(len(first))) if values * 2 >= len(cells) > 0 else PLAIN

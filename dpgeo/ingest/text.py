@@ -61,6 +61,12 @@ def lenient_text(values: Any) -> Any:
     return text if codes is None else text.take(codes)
 
 
+def is_ascii(text: Any) -> bool:
+    """Return whether pyarrow strings consist of ASCII characters alone."""
+    characters, _ = text_bytes(text)
+    return not len(characters) or int(characters.max()) < 128
+
+
 def trimmed(text: Any) -> Any:
     """Return Arrow strings without the blanks around them (`dpgeo.blanks`)."""
     return pc.utf8_trim(text, characters=BLANKS)

@@ -7,7 +7,8 @@ declaration and the value alone; no value decides how another is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -28,17 +29,29 @@ PIVOT = 69
 Two-digit years therefore stand for 1969 to 2068.
 """
 
+MAX_HOUR = 48
+"""Hours from 24 on belong to the next day, as in timetables and in 24:00 of ISO 8601."""
+
 FARTHEST = 3.4e10
 """Seconds from 1970 to a time after every supported year; numbers are clipped to plus or minus
 this.
 """
 
 NUMBER = r"^[+-]?[0-9]{1,19}(?:\.[0-9]+)?$"
-ZONE = r"(?: ?(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
+ZONE = (
+    r"(?: ?(?P<zone>[Zz]|(?:UTC|GMT)?[+-][0-9]{2}(?::?[0-9]{2})?|[A-Z]{3,5})"
+    r"(?: ?\[[A-Za-z0-9_/+-]+\]| ?\([^()]*\))?)?"
+)
+"""Matches an offset from UTC or the abbreviation of a time zone.
+
+Programs add the zone's name, as Java's [Europe/Berlin] and JavaScript's (Central European Time). It
+follows an offset or an abbreviation, so it says nothing more.
+"""
+
 CLOCK = (
     r"(?:(?:,? +|[Tt])(?P<hour>[0-9]{1,2})[:.h时時](?P<minute>[0-9]{2})[分]?"
     r"(?:[:.]?(?P<second>[0-9]{2})秒?(?:[.,][0-9]+)?)?"
-    rf"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?{ZONE}(?: Uhr)?)?$"
+    rf"(?: ?(?P<half>[AaPp])\.? ?[Mm]\.?)?{ZONE}(?: Uhr)?)?$"
 )
 ISO_8601 = (
     r"^(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
@@ -79,8 +92,18 @@ PATTERNS = {
     ],
     "compact": [COMPACT],
 }
-Offsets = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-"""Converts seconds of local time to UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeZone:
+    """The declared time zone.
+
+    `to_utc` converts seconds of local time to UTC. `abbreviations` are the offsets from UTC, in
+    seconds, by the abbreviations in use there, such as CET.
+    """
+
+    to_utc: Callable[[NDArray[np.int64]], NDArray[np.int64]]
+    abbreviations: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,35 +114,35 @@ class Read:
     fits: NDArray[np.bool_]
 
 
-def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
-    """Read texts in the format `code`; times without a UTC offset are converted by `to_utc`."""
+def read_text(text: pa.Array, code: str, zone: TimeZone) -> Read:
+    """Read texts in the format `code`; times without a UTC offset are read in `zone`."""
     if code in NUMERIC:
         numeric = pc.match_substring_regex(text, NUMBER)
         numbers = pc.if_else(numeric, text, pa.scalar(None, text.type)).cast(pa.float64())
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        return Read(read_numbers(values, code, to_utc), mask(numeric))
+        return Read(read_numbers(values, code, zone), mask(numeric))
     if code != "iso":
-        return _by_patterns(text, code, to_utc)
-    result, plain = _plain_iso(text, to_utc)
+        return _by_patterns(text, code, zone)
+    result, plain = _plain_iso(text, zone)
     if not plain.all():
         others = np.flatnonzero(~plain)
-        rest = _by_patterns(text.take(pa.array(others)), code, to_utc)
+        rest = _by_patterns(text.take(pa.array(others)), code, zone)
         result.seconds[others], result.fits[others] = rest.seconds, rest.fits
     return result
 
 
-def _by_patterns(text: pa.Array, code: str, to_utc: Offsets) -> Read:
+def _by_patterns(text: pa.Array, code: str, zone: TimeZone) -> Read:
     """Read texts by the patterns of a format, each text by the first pattern that it fits."""
     result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
     for pattern in PATTERNS[code]:
-        times = _calendar(pc.extract_regex(text, pattern), to_utc)
+        times = _calendar(pc.extract_regex(text, pattern), zone)
         fresh = times.fits & ~result.fits
         result.seconds[fresh] = times.seconds[fresh]
         result.fits[fresh] = True
     return result
 
 
-def _plain_iso(text: pa.Array, to_utc: Offsets) -> tuple[Read, NDArray[np.bool_]]:
+def _plain_iso(text: pa.Array, zone: TimeZone) -> tuple[Read, NDArray[np.bool_]]:
     """Read the usual texts of ISO 8601 from the fixed positions of their digits.
 
     The usual texts are dates, and dates with a time to the second, with or without a fraction and
@@ -144,11 +167,11 @@ def _plain_iso(text: pa.Array, to_utc: Offsets) -> tuple[Read, NDArray[np.bool_]
         offset, local = np.zeros(len(which), dtype=np.int64), np.ones(len(which), dtype=bool)
         if width == MOMENT and (lengths[which] > MOMENT).any():
             tails = cut_text(characters, starts[which] + MOMENT, starts[which + 1])
-            offset, local, known = _tails(tails)
+            offset, local, known = _tails(tails, zone)
             fits &= known
         seconds = np.where(fits, clock - offset, 0)
         local &= fits
-        seconds[local] = to_utc(clock[local])
+        seconds[local] = zone.to_utc(clock[local])
         result.seconds[which], result.fits[which], plain[which] = seconds, fits, True
     return result, plain
 
@@ -183,7 +206,7 @@ def _digits(signs: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
 
 
 def _tails(
-    tails: pa.Array,
+    tails: pa.Array, zone: TimeZone
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Read what follows the seconds: a fraction, which is dropped, and an offset from UTC.
 
@@ -191,14 +214,14 @@ def _tails(
     """
     encoded = tails.dictionary_encode()
     parts = pc.extract_regex(encoded.dictionary, TAIL)
-    zone, which = parts.field("zone"), encoded.indices.to_numpy()
-    offset, known = _zone_offsets(zone)
+    written, which = parts.field("zone"), encoded.indices.to_numpy()
+    offset, known = _offsets(written, zone)
     known &= mask(pc.is_valid(parts))
-    return offset[which], mask(pc.equal(zone, ""))[which], known[which]
+    return offset[which], mask(pc.equal(written, ""))[which], known[which]
 
 
 def read_numbers(
-    values: NDArray[np.float64] | NDArray[np.int64], code: str, to_utc: Offsets
+    values: NDArray[np.float64] | NDArray[np.int64], code: str, zone: TimeZone
 ) -> NDArray[np.float64]:
     """Convert numbers to seconds since 1970; `code` (of NUMERIC) says what the numbers count."""
     if code != "excel":
@@ -206,10 +229,10 @@ def read_numbers(
     local = np.clip((values + EXCEL_EPOCH) * DAY, -FARTHEST, FARTHEST)
     finite = np.where(np.isfinite(local), local, 0)
     # A fraction of a day is rarely exact in binary, so the seconds are rounded, not cut off.
-    return to_utc(np.round(finite).astype(np.int64)).astype(np.float64)
+    return zone.to_utc(np.round(finite).astype(np.int64)).astype(np.float64)
 
 
-def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
+def _calendar(parts: pa.Array, zone: TimeZone) -> Read:
     """Return the times in seconds, given a struct of their written parts ("year" to "zone")."""
     fits = mask(pc.is_valid(parts))
     names = {field.name for field in parts.type}
@@ -226,24 +249,24 @@ def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
         hour = np.where(halved, hour % 12 + 12 * evening, hour)
     clock, possible = _clock((year, month, day, hour, minute, second))
     fits &= possible
-    zone = parts.field("zone")
-    offset, known = _zone_offsets(zone)
-    local = mask(pc.equal(zone, "")) & fits
+    offset, known = _offsets(parts.field("zone"), zone)
+    local = mask(pc.equal(parts.field("zone"), "")) & fits
     fits &= known
     result = np.where(fits, clock - offset, 0)
     local &= fits
-    result[local] = to_utc(clock[local])
+    result[local] = zone.to_utc(clock[local])
     return Read(result.astype(np.float64), fits)
 
 
 def _clock(parts: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return dates and times as seconds since 1970, and a mask (n,) of those that exist.
 
-    `parts` are year, month, day, hour, minute and second. No offset from UTC is applied yet.
-    Seconds of times that do not exist, such as 30 February, have no meaning.
+    `parts` are year, month, day, hour, minute and second; an hour from 24 on is one of the next
+    day. No offset from UTC is applied yet. Seconds of times that do not exist, such as 30 February,
+    have no meaning.
     """
     year, month, day, hour, minute, second = parts
-    fits = (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    fits = (month >= 1) & (month <= 12) & (hour < MAX_HOUR) & (minute < 60) & (second < 60)
     first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     after = (first + np.timedelta64(1, "M")).astype("datetime64[D]")
     length = (after - first.astype("datetime64[D]")).astype(np.int64)
@@ -271,21 +294,23 @@ def _months(texts: pa.Array) -> NDArray[np.int64]:
     return months
 
 
-def _zone_offsets(zone: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the written offsets from UTC in seconds, and a mask of the valid ones."""
-    encoded = zone.fill_null("").dictionary_encode()
-    offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
+def _offsets(written: pa.Array, zone: TimeZone) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the written offsets from UTC in seconds, and a mask of the known ones."""
+    encoded = written.fill_null("").dictionary_encode()
+    offsets = [_written_offset(name, zone) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()
     seconds_east = np.array([offset or 0 for offset in offsets], dtype=np.int64)
     possible = np.array([offset is not None for offset in offsets], dtype=bool)
     return seconds_east[which], possible[which]
 
 
-def _written_offset(name: str) -> int | None:
+def _written_offset(name: str, zone: TimeZone) -> int | None:
     if name in {"", "Z", "z", "UTC", "GMT"}:
         return 0
-    digits = name[1:].replace(":", "").ljust(4, "0")
+    if name.isalpha():
+        return zone.abbreviations.get(name)
+    digits = re.sub("[^0-9]", "", name).ljust(4, "0")
     hours, minutes = int(digits[:2]), int(digits[2:])
     if hours > 23 or minutes > 59:
         return None
-    return (hours * 3600 + minutes * 60) * (-1 if name[0] == "-" else 1)
+    return (hours * 3600 + minutes * 60) * (-1 if "-" in name else 1)

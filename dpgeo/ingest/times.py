@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,11 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.declared_formats import NUMERIC, USUAL
 from dpgeo.ingest.report import Reason
-from dpgeo.ingest.text import is_text, lenient_text, mask, readable_text
-from dpgeo.ingest.time_formats import DAY, Read, read_numbers, read_text
+from dpgeo.ingest.text import is_ascii, is_text, lenient_text, mask, readable_text
+from dpgeo.ingest.time_formats import DAY, Read, TimeZone, read_numbers, read_text
 
 EARLIEST = int(datetime(1000, 1, 1, tzinfo=UTC).timestamp())
 LATEST = int(datetime(3000, 1, 1, tzinfo=UTC).timestamp()) - 1
@@ -45,8 +47,7 @@ def seconds(
     if not is_text(kind) and numeric:
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         sieve.refuse(~np.isfinite(numbers), Reason.TIME_UNREADABLE, values)
-        to_utc = partial(local_to_utc, time_zone=time_zone)
-        return _bounded(read_numbers(numbers, numeric[0], to_utc), sieve, values)
+        return _bounded(read_numbers(numbers, numeric[0], known_zone(time_zone)), sieve, values)
     text = readable_text(values, sieve) if is_text(kind) else values.cast(pa.string())
     return _from_text(text, time_zone, sieve, formats)
 
@@ -55,10 +56,15 @@ MIDNIGHT = r"[T ]00:00(:00(\.0+)?)?$"
 """Matches the time of day that programs add when they store a date without a time."""
 
 
+DIGITS = r"^([0-9]{1,2})([0-9]{2})$"
+"""Matches a time of day without a colon, such as 1651 or 905."""
+
+
 def with_clock(dates: Any, clocks: Any) -> pa.Array:
     """Join dates and times of day from two columns as text, with null if either is missing."""
     days = lenient_text(dates) if is_text(dates.type) else dates.cast(pa.string())
     hours = lenient_text(clocks) if is_text(clocks.type) else clocks.cast(pa.string())
+    hours = pc.replace_substring_regex(hours, DIGITS, r"\1:\2")
     days = pc.replace_substring_regex(days, MIDNIGHT, "")
     empty = pc.or_(pc.equal(days, ""), pc.equal(hours, ""))
     return pc.if_else(empty, None, pc.binary_join_element_wise(days, hours, " "))
@@ -89,6 +95,36 @@ def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
     exact = np.array([_offset(int(moment), zone) for moment in moments], dtype=np.int64)
     offset[changing] = exact[moment_of]
     return local - offset
+
+
+OTHER_NAMES = {"CET": "MEZ", "CEST": "MESZ", "EET": "OEZ", "EEST": "OESZ"}
+"""German abbreviations of time zones, by the English ones."""
+
+
+@cache
+def known_zone(time_zone: str) -> TimeZone:
+    """Return a time zone (IANA name) with the abbreviations that have had one meaning since 2000.
+
+    An abbreviation such as IST means different things in different countries, so only those of the
+    declared zone are read.
+    """
+    zone = ZoneInfo(time_zone)
+    offsets: dict[str, set[int]] = {}
+    for year in range(2000, 2038):
+        for month in (1, 7):
+            moment = datetime(year, month, 1, tzinfo=zone)
+            name, offset = moment.tzname() or "", moment.utcoffset() or timedelta()
+            for each in {name, OTHER_NAMES.get(name, name)}:
+                offsets.setdefault(each, set()).add(round(offset.total_seconds()))
+    meanings = {name: seen.pop() for name, seen in offsets.items() if len(seen) == 1}
+    return TimeZone(partial(local_to_utc, time_zone=time_zone), meanings)
+
+
+def _with_plain_blanks(text: Any) -> Any:
+    """Replace each blank of any kind within texts, such as U+202F before PM, by a space."""
+    if is_ascii(text):
+        return text
+    return pc.replace_substring_regex(text, f"[{re.escape(BLANKS)}]", " ")
 
 
 @lru_cache(maxsize=1 << 14)
@@ -131,12 +167,12 @@ def _from_text(
 
 def read_formats(text: Any, time_zone: str, formats: Sequence[str]) -> Read:
     """Read each text in the first of the formats that it fits."""
-    to_utc = partial(local_to_utc, time_zone=time_zone)
-    result = read_text(text, formats[0], to_utc)
+    zone, text = known_zone(time_zone), _with_plain_blanks(text)
+    result = read_text(text, formats[0], zone)
     for code in formats[1:]:
         if result.fits.all():
             break
-        further = read_text(text, code, to_utc)
+        further = read_text(text, code, zone)
         fresh = further.fits & ~result.fits
         result.seconds[fresh] = further.seconds[fresh]
         result.fits[fresh] = True

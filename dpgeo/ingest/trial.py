@@ -49,6 +49,19 @@ class Sample:
         fields = [batch.fields[role] for batch in self.batches if role in batch.fields]
         return pa.concat_arrays([pa.array([], pa.string()), *map(_as_text, fields)])
 
+    def is_empty(self, role: str) -> bool:
+        """Return whether no row of the sample has a value in the column of a role."""
+        fields = [batch.fields[role] for batch in self.batches if role in batch.fields]
+        return all(pc.all(_is_blank(values)).as_py() is not False for values in fields)
+
+
+def _is_blank(values: Any) -> Any:
+    return (
+        pc.equal(lenient_text(values), "").fill_null(True)
+        if is_text(values.type)
+        else values.is_null()
+    )
+
 
 def _as_text(values: Any) -> pa.Array:
     if is_text(values.type):

@@ -16,17 +16,25 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Head, Reader
-from dpgeo.ingest.column_guess import suggest, suggest_by_values, suggest_clock
+from dpgeo.ingest.column_guess import (
+    EARLY_NUMBER,
+    suggest,
+    suggest_by_values,
+    suggest_clock,
+    suggest_time,
+)
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.coordinates import NUMBER
 from dpgeo.ingest.crs import WGS84, check_crs, crs_name, likely_systems, to_wgs84
 from dpgeo.ingest.declared_formats import (
+    LETTER_O,
     PAIRS,
     POSITION_SENTENCES,
     TIME_SENTENCES,
     split_time_formats,
 )
 from dpgeo.ingest.format_guess import ORDERS, guess_numbers, guess_pair, guess_time
+from dpgeo.ingest.layout import WRITTEN_IN
 from dpgeo.ingest.parts import FILE_NAME
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.ingest.times import read_formats, with_clock
@@ -46,7 +54,9 @@ POSITIONS = 50
 """Number of positions that are tried in every likely coordinate system."""
 
 MOST_ALTERNATIVES = 4
-FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
+FURTHER_FORMATS = (
+    "", "comma", "degrees", "degrees-ost", "degrees-ouest", "packed", "grouped", "e7", "e6",
+)  # fmt: skip
 SAVES = 0.01
 """Smallest gain for which another declaration is mentioned, as a share of all rows.
 
@@ -54,11 +64,13 @@ The gain is how many more rows it accepts than the declaration that was tried.
 """
 
 
-def suggest_columns(head: Head) -> Columns:
-    """Return the likeliest columns, judged by the header or, without one, by the values."""
-    columns = suggest(head.names, head.geometry, head.crs)
+def suggest_columns(head: Head, time_zone: str = "UTC") -> Columns:
+    """Return the likeliest columns, judged by the header and the first values."""
     if head.layout.unnamed:
         columns = suggest_by_values(head.names, head.rows)
+    else:
+        columns = suggest(head.names, head.geometry, head.crs)
+        columns = suggest_time(columns, head.names, head.rows, time_zone)
     columns = suggest_clock(columns, head.names, head.rows)
     return replace(columns, **head.likely.to_json(), file_format=head.file_format)
 
@@ -67,18 +79,22 @@ def understand(
     reader: Reader, path: Path, head: Head, context: Context, declared: Columns | None = None
 ) -> Understanding:
     """Try a declaration, or the likeliest one, on a sample of the file. Raises InvalidInput."""
-    columns = declared or suggest_columns(head)
+    columns = declared or suggest_columns(head, context.time_zone)
     sample = take_sample(reader, path, columns)
     questions = list(_missing(columns, context))
     rivals: tuple[str, ...] = ()
     if declared is None:
-        columns, rivals = guess_formats(sample, columns)
+        columns, rivals = guess_formats(sample, columns, context.time_zone)
     if not _has_position(columns):
         return _without_position(head, sample, columns, context, questions)
     trial = run_trial(sample, columns, context)
     alternatives = list(_alternatives(sample, columns, context, trial))
     if declared is None:
+        questions += _encoding_question(reader, path, head, columns, trial)
         questions += _order_question(sample, columns, rivals, context)
+        questions += _letter_question(sample, columns, context)
+        questions += _hemisphere_question(head, columns)
+        questions += _early_question(sample, columns, trial)
         questions += _swap_question(columns, alternatives, trial)
         questions = [_by_file(each, head, columns, trial.report.accepted) for each in questions]
     counts = trial.report
@@ -142,14 +158,21 @@ def _by_file(question: Question, head: Head, columns: Columns, accepted: int) ->
     return replace(question, answers=[Reading(label, tried, accepted)])
 
 
-def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Return a declaration with the likeliest formats, and time formats that fit equally well."""
+def guess_formats(
+    sample: Sample, columns: Columns, time_zone: str = "UTC"
+) -> tuple[Columns, tuple[str, ...]]:
+    """Return a declaration with the likeliest formats, and time formats that fit equally well.
+
+    A time column without any value is left out: routes and placemarks need no times.
+    """
     rivals: tuple[str, ...] = ()
+    if columns.time and sample.is_empty(Role.TIME):
+        columns = replace(columns, time="", clock="")
     if columns.time:
         texts = sample.texts(Role.TIME)
         if columns.clock:
             texts = with_clock(texts, sample.texts(Role.CLOCK))
-        guess = guess_time(pc.drop_null(texts))
+        guess = guess_time(pc.drop_null(texts), time_zone)
         columns, rivals = replace(columns, time_format=guess.declared), guess.rivals
     form = ""
     if columns.geometry:
@@ -159,6 +182,28 @@ def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str,
         both = pc.and_(pc.is_valid(latitude), pc.is_valid(longitude))
         form = guess_numbers(latitude.filter(both), longitude.filter(both))
     return replace(columns, position_format=form), rivals
+
+
+def _encoding_question(
+    reader: Reader, path: Path, head: Head, columns: Columns, trial: Trial
+) -> Iterator[Question]:
+    """Yield the question about the encoding, if the text makes sense in several."""
+    if len(head.encodings) < 1 or columns.encoding not in WRITTEN_IN:
+        return
+    answers = []
+    for encoding in (columns.encoding, *head.encodings):
+        written = reader.first_rows(path, replace(columns.layout, encoding=encoding))
+        texts = [
+            text for row in (written.names, *written.rows) for text in row if not text.isascii()
+        ]
+        # The columns are those with the same places, under the names that this encoding gives them.
+        renamed = dict(zip(head.names, written.names, strict=True))
+        roles = {role: renamed.get(getattr(columns, role), "") for role in Role}
+        tried = replace(columns, **roles, encoding=encoding)
+        example = Phrase("{text}", text=", ".join(texts[:EXAMPLES]))
+        answers.append(Reading(WRITTEN_IN[encoding], tried, trial.report.accepted, example))
+    text = Phrase("In which alphabet is the text written?")
+    yield Question("encoding", "encoding", text, answers)
 
 
 def _order_question(
@@ -178,6 +223,50 @@ def _order_question(
         answers.append(Reading(TIME_SENTENCES[order], tried, accepted, example))
     text = Phrase("In what order do the dates in {name!r} stand?", name=columns.time)
     yield Question("day_or_month", "time_format", text, answers)
+
+
+def _letter_question(sample: Sample, columns: Columns, context: Context) -> Iterator[Question]:
+    """Ask what the letter O means, if longitudes of both meanings would be used."""
+    if columns.position_format not in LETTER_O:
+        return
+    answers = []
+    for code in LETTER_O:
+        tried = replace(columns, position_format=code)
+        accepted = try_quietly(sample, tried, context).report.accepted
+        answers.append(Reading(POSITION_SENTENCES[code], tried, accepted))
+    if all(each.accepted for each in answers):
+        text = Phrase("Does O stand for east or for west?")
+        yield Question("east_or_west", "position_format", text, answers)
+
+
+def _hemisphere_question(head: Head, columns: Columns) -> Iterator[Question]:
+    """Point out a column that says S or W of numbers without a sign, as receivers write it."""
+    for index, name in enumerate(head.names):
+        values = {row[index].upper() for row in head.rows}
+        if values <= set("NSEW") and values & set("SW") and columns.position_format == "packed":
+            text = Phrase(
+                "{name!r} says that some positions are south or west, and is not read. Join it to "
+                "the numbers, as in 5230.1S.",
+                name=name,
+            )
+            yield Question("hemisphere", "position_format", text, [])
+
+
+def _early_question(sample: Sample, columns: Columns, trial: Trial) -> Iterator[Question]:
+    """Ask whether numbers are times, if most would be times before 1980."""
+    if not columns.time or columns.clock or columns.time_format:
+        return
+    texts = pc.drop_null(sample.texts(Role.TIME))
+    numbers = texts.filter(pc.match_substring_regex(texts, NUMBER)).cast(pa.float64()).to_numpy()
+    if len(numbers) * 2 <= len(texts) or np.median(np.abs(numbers)) >= EARLY_NUMBER:
+        return
+    text = Phrase("The numbers in {name!r} would be times before 1980.", name=columns.time)
+    without = replace(columns, time="", clock="")
+    answers = [
+        Reading(Phrase("Without times"), without, trial.report.accepted),
+        Reading(Phrase("Seconds since 1970"), columns, trial.report.accepted),
+    ]
+    yield Question("early_times", "time", text, answers)
 
 
 def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:

@@ -48,8 +48,9 @@ class Reading:
 class Question:
     """A question to the owner that the file leaves open; each answer is a declaration to try next.
 
-    `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually offers no
-    answers; the owner then has to name the column with the role `field`, such as "person".
+    `kind` is "encoding", "day_or_month", "early_times", "east_or_west", "hemisphere", "swapped" or
+    "missing". A question of kind "missing" usually offers no answers; the owner then has to name
+    the column with the role `field`, such as "person".
     """
 
     kind: str

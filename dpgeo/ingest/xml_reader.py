@@ -1,4 +1,4 @@
-"""GPX and KML reader that uses expat and handles one event at a time.
+"""Reader of GPX, TCX and KML that uses expat and handles one event at a time.
 
 A document type declaration is refused, and with it every entity that could refer to a file or grow
 without bound. An XML document that is not well-formed is refused as a whole, since a broken point
@@ -25,6 +25,13 @@ BLOCK_BYTES = 1 << 16
 MAX_DEPTH = 64
 MOST_NAMES = 1_000
 GPX_NAMES = ["latitude", "longitude", "time", "track", "name", "elevation", "kind"]
+TCX_VALUES = {
+    "LatitudeDegrees": "latitude",
+    "LongitudeDegrees": "longitude",
+    "Time": "time",
+    "AltitudeMeters": "elevation",
+}
+TCX_NAMES = [*TCX_VALUES.values(), "activity"]
 GPX_POINTS = {"wpt": "waypoint", "rtept": "route", "trkpt": "track"}
 
 
@@ -100,6 +107,33 @@ class GpxPoints(Points):
             self._point = None
         elif parent in GPX_POINTS and name in {"time", "ele", "name"}:
             self._point["elevation" if name == "ele" else name] = text
+
+
+class TcxPoints(Points):
+    """Track points of Garmin's TCX, with the time at which their activity began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._point: dict[str, Any] = {}
+        self._activity = ""
+
+    def enter(self, attributes: dict[str, str]) -> None:
+        """Begin a track point or an activity when its element starts."""
+        name = self.path[-1]
+        if name == "Trackpoint":
+            self._point = {"activity": self._activity or None}
+        elif name == "Activity":
+            self._activity = ""
+
+    def leave(self, text: str | None) -> None:
+        """Record a value of the current point, or finish the point, when an element ends."""
+        name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
+        if name == "Trackpoint":
+            self.found.append(self._point)
+        elif (parent, name) == ("Activity", "Id"):
+            self._activity = (text or "")[:MAX_FIELD_BYTES]
+        elif parent in {"Trackpoint", "Position"} and name in TCX_VALUES:
+            self._point[TCX_VALUES[name]] = text
 
 
 class KmlPoints(Points):
@@ -186,7 +220,7 @@ def _unreadable() -> InvalidInput:
 def open_document(
     path: Path, layout: Layout | None, *, points: Callable[[], Points], names: list[str] | None
 ) -> Iterator[Table]:
-    """Open a GPX or KML document as a table of records.
+    """Open a GPX, TCX or KML document as a table of records.
 
     `points` creates the collector of its points (`Points`). `names` are the columns, or None if
     they are not known in advance.
@@ -221,4 +255,5 @@ def _refuse_document_type(*_: object) -> None:
 
 
 GPX_READER = record_reader(partial(open_document, points=GpxPoints, names=GPX_NAMES))
+TCX_READER = record_reader(partial(open_document, points=TcxPoints, names=TCX_NAMES))
 KML_READER = record_reader(partial(open_document, points=KmlPoints, names=None))

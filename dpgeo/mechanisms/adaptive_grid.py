@@ -103,7 +103,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     inside = grid.inside(view.domain.area)
     table = summed_area(inside)
     cells = view.histogram(grid)
-    noises = tuple(meter.noise(label, cells) for label in LABELS)
+    noises = tuple(meter.laplace(label, cells) for label in LABELS)
     frame = np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32)
     total = _measure(meter, TOTAL, cells, frame, inside)
     rate = float(noises[1].rate + noises[2].rate)

@@ -26,7 +26,7 @@ Under zCDP. A square that adds up a person's cells may change by l, so phases of
 squared sensitivity l^2. Single cells of distinct people have l. If that is at most a quarter of
 l^2, the phase after the pilot counts every cell, and the surface is inferred from these counts;
 whether it does depends on public numbers alone. Otherwise phases are as above. Their rhos add up
-to the declared rho (`GaussianMeter.divide`).
+to the declared rho (`Meter.divide`).
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
 f is at least LAST_SHARE. For range counts over location maps, the error of the inferred surface is
@@ -69,9 +69,9 @@ from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -100,7 +100,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     """Measure the pilot, choose the phases, count in each, and infer the surface."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
@@ -126,7 +126,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedRelea
 
 def _count(
     survey: Survey,
-    meter: CountMeter,
+    meter: Meter,
     remainder: str,
     phases: Sequence[Phase],
     later: Fraction = Fraction(0),

@@ -66,9 +66,9 @@ from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 
 PILOT = "pilot: number of people in each slice"
@@ -103,7 +103,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedSlicesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> PhasedSlicesRelease:
     """Measure the pilot, choose the phases, count in each over all slices, and infer surfaces."""
     sliced = counted(params, view.domain)
     inside = sliced.grid.inside(view.domain.area)

@@ -50,9 +50,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.fieller import ShareNoise
 from dpgeo.privacy.divided_regions import DividedRegions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -95,7 +95,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> AveragesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
     """Measure the sums of values' distances from both limits (U and D) once for every region."""
     regions = DividedRegions.of(params, view.domain)
     places, names = regions.places, regions.names

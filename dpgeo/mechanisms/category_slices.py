@@ -15,7 +15,7 @@ of the area; setting them to 0 is post-processing.
 
 Under zCDP. If distinct people are counted, a privacy unit changes at most l counts of all slices
 together, each by at most 1, so the squares of the changes add up to at most l. Discrete Gaussian
-noise with s = l/(2 rho) is therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted,
+noise with s = l/(2 rho) is therefore rho-zCDP (`privacy.meter`). If visits are counted,
 all l may be in one cell of one slice, and the squared sensitivity is l^2.
 
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in an undivided map.
@@ -44,9 +44,9 @@ from dpgeo.core.slices import SlicedGrid, Slicing, slices_param, slicing
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -77,7 +77,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> SlicesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
     """Measure every cell of every slice once."""
     sliced = counted(params, view.domain)
     grid, names = sliced.grid, sliced.slices.names

@@ -13,7 +13,7 @@ public declaration.
 
 Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
 1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
-therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one cell, and
+therefore rho-zCDP (`privacy.meter`). If visits are counted, all l may be in one cell, and
 the squared sensitivity is l^2.
 
 Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing, a cell is shrunk
@@ -43,9 +43,9 @@ from dpgeo.core.released import ContourRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -90,7 +90,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> ContourRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
     """Measure every cell once, and choose contour lines on the resulting surface."""
     grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)

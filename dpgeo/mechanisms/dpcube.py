@@ -44,9 +44,9 @@ from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
@@ -93,7 +93,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=CELLS, epsilon=cells), Spend(label=PARTITIONS, epsilon=epsilon - cells)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> PartitionRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
     """Measure the cells, choose partitions from the noisy counts, and measure their totals."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)

@@ -1,8 +1,8 @@
 """Flows: how many trips lead from each zone or square to each other one.
 
-Idea. Count the trips of every pair of an origin and a destination. Also count the trips that leave
-each region and the trips that arrive in it; these counts are larger and therefore relatively more
-accurate.
+Idea. Count the trips that leave each region and the trips that arrive in it, and then the trips of
+every pair of an origin and a destination. A pair is listed only if its origin's departures, its
+destination's arrivals and its own count stand out.
 
 Privacy argument. The regions are public and disjoint, and so are the slices of local time, of a
 declared category, or of both. A trip is derived from one row, or from two consecutive rows of one
@@ -10,10 +10,11 @@ person (`engine.trips`), and is in the slice of the row in which it begins, so a
 trips depend on its own rows alone. The view keeps at most l trips of a privacy unit over all pairs
 and slices together (or, if people are counted, l distinct pairs). A kept trip adds 1 to one pair, 1
 to one origin and 1 to one destination. So each of the three arrays has the L1 sensitivity l, and
-measuring them with 60, 20 and 20 per cent of epsilon is epsilon-differentially private by
+measuring them with 15, 15 and 70 per cent of epsilon is epsilon-differentially private by
 composition. All three are sums of one sample. With more than MOST_PAIRS pairs, only those whose
-noisy count reaches a public threshold are drawn, with the same distribution as if all were drawn
-(`privacy.sparse_threshold`). Unless the parameters ask for trips inside a region, these are left
+noisy count reaches a threshold are drawn, with the same distribution as if all were drawn
+(`privacy.sparse_threshold`); the threshold follows from the noisy departures and arrivals (adaptive
+composition). Unless the parameters ask for trips inside a region, these are left
 out before anything is counted, so setting their pairs to 0 is post-processing. The least-squares
 estimates, the list of flows that exceed the noise, and the sum of the other flows ("other") are
 post-processing, too.
@@ -24,10 +25,15 @@ that, since no counts are added up (`PrivateSparseCounts.between`). Departures a
 up pairs, and all l trips may leave one region, so their squared sensitivities are l^2 each, as are
 those of all three if trips are counted. The shares of rho add up to rho.
 
-Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has, so few, large
-regions give the clearest map. Pairs are listed if they reach a threshold that at most one pair
-would be expected to reach if all pairs were empty. If trips are counted, a person who travels the
-same way every day uses up the bound on one pair; if people are counted, that person counts once.
+Utility. Each pair carries noise of scale l/(0.7 epsilon), however many trips it has, so few, large
+regions give the clearest map. Departures and arrivals stand out if they reach a threshold that at
+most one region would be expected to reach if all were empty. Let m be the number of pairs of an
+origin and a destination that stand out. Their noise is independent of the noise of the ends,
+which alone decide which pairs these are. So if a listed pair must reach a threshold T with m
+P(noise >= T) at most ERROR, the probability that any pair without a trip is listed is at most
+ERROR, whatever the ends are. m is far smaller than the number of all pairs, so T is lower, too. If
+trips are counted, a person who travels the same way every day uses up the bound on one pair; if
+people are counted, that person counts once.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Cormode, Procopiuc, Srivastava and Tran 2012
 (thresholds); weighted least squares as in Hay, Rastogi, Miklau and Suciu 2010.
@@ -57,9 +63,9 @@ from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.flow_regions import square_zones
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -70,12 +76,21 @@ Ints = NDArray[np.int64]
 
 PAIRS, LEAVING, ARRIVING = "pairs of regions", "departures", "arrivals"
 
-SHARES = {PAIRS: Fraction(3, 5), LEAVING: Fraction(1, 5), ARRIVING: Fraction(1, 5)}
-"""The shares of epsilon for the counts of pairs, departures and arrivals."""
+SHARES = {LEAVING: Fraction(3, 20), ARRIVING: Fraction(3, 20), PAIRS: Fraction(7, 10)}
+"""The shares of epsilon for the counts of departures, arrivals and pairs."""
+
+ERROR = 0.05
+"""Largest probability that a map lists any pair without a trip."""
 
 MOST_PAIRS = 4_000_000
 """Largest number of pairs for which every noisy count is drawn; beyond it, only counts that reach
 the threshold are drawn.
+"""
+
+DRAWN_BY_NOISE = 100_000
+"""Largest expected number of pairs that noise alone lifts to the threshold of a sparse drawing.
+
+Most of them are between ends that do not stand out, and are not listed.
 """
 
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
@@ -130,28 +145,33 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the measurements of pairs, departures and arrivals."""
+    """Declare the measurements of departures, arrivals and pairs."""
     return [Spend(label=label, epsilon=epsilon * share) for label, share in SHARES.items()]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsRelease:
-    """Measure pairs, departures and arrivals, all three of the same kept trips."""
+def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
+    """Measure departures, arrivals and pairs, all three of the same kept trips."""
     pairs, number = _counted(params, view.domain)
     names, n = pairs.slices.names if pairs.slices else UNDIVIDED, int(number.max()) + 1
     size = max(len(names), 1)
     trips = view.trips(pairs).between(number >= 0)
-    noise = meter.noise(PAIRS, trips)
-    possible = size * n * (n if params.within else n - 1)
-    threshold = listing_threshold(noise, possible)
-    sparse = possible > MOST_PAIRS
-    listed, counts = _measure(trips, threshold, meter, sparse=sparse)
-    listed, counts = _apart(listed, counts, n, within=params.within, sparse=sparse)
     ends = {
         label: trips.mapped(_end(n, arriving=last), size * n).dense()
         for label, last in ((LEAVING, False), (ARRIVING, True))
     }
     sum_noise = meter.noise(LEAVING, ends[LEAVING])
-    sums = [meter.measure(label, counts) for label, counts in ends.items()]
+    leaving, arriving = (
+        meter.measure(label, counts).reshape(size, n) for label, counts in ends.items()
+    )
+    ends_threshold = sum_noise.threshold(1 / (size * n))
+    noise = meter.noise(PAIRS, trips)
+    threshold = listing_threshold(noise, possible_pairs(leaving, arriving, ends_threshold))
+    every = size * n * (n if params.within else n - 1)
+    sparse = every > MOST_PAIRS
+    if sparse:
+        threshold = max(threshold, noise.threshold(DRAWN_BY_NOISE / every))
+    listed, counts = _measure(trips, threshold, meter, sparse=sparse)
+    listed, counts = _apart(listed, counts, n, within=params.within, sparse=sparse)
     return FlowsRelease(
         zones=_as_zones(pairs.regions, number),
         squares=isinstance(pairs.regions, Grid),
@@ -162,10 +182,11 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsReleas
         within=params.within,
         sparse=sparse,
         threshold=threshold,
+        ends_threshold=ends_threshold,
         listed=listed,
         pairs=counts,
-        leaving=sums[0].reshape(size, n),
-        arriving=sums[1].reshape(size, n),
+        leaving=leaving,
+        arriving=arriving,
         noise=noise,
         sum_noise=sum_noise,
         values=names.values,
@@ -174,17 +195,26 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsReleas
     )
 
 
-def listing_threshold(noise: CountNoise, pairs: int) -> int:
-    """Return the smallest T >= 1 that noise is expected to reach in at most one of `pairs` pairs.
+def possible_pairs(leaving: Ints, arriving: Ints, least: int) -> int:
+    """Return how many pairs have an origin and a destination that stand out, over all slices.
 
-    All of them are taken to be empty. T is the smallest integer for which `pairs` times
-    P(noise >= T) is at most 1. For Laplace noise, the probability is a^T/(1+a) with a = exp(-rate).
+    `leaving` and `arriving`, int64 (slices, n), stand out from `least` on. Pairs of a region with
+    itself are among them, whether or not they are counted, which can only raise the threshold.
     """
-    return noise.threshold(1 / max(pairs, 1))
+    return int(((leaving >= least).sum(axis=1) * (arriving >= least).sum(axis=1)).sum())
+
+
+def listing_threshold(noise: CountNoise, pairs: int) -> int:
+    """Return the smallest T >= 1 that noise reaches in any of `pairs` pairs with chance <= ERROR.
+
+    By the union bound, T is the smallest integer for which `pairs` times P(noise >= T) is at most
+    ERROR. For Laplace noise, the probability is a^T/(1+a) with a = exp(-rate).
+    """
+    return noise.threshold(ERROR / max(pairs, 1))
 
 
 def _measure(
-    trips: PrivateSparseCounts, threshold: int, meter: CountMeter, *, sparse: bool
+    trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
     """Return the indices of the pairs whose noisy counts were drawn, and these counts.
 
@@ -327,9 +357,9 @@ def forecast(
         ground_metres=metres,
         facts=(
             Phrase(
-                "There are {regions:,} regions. A flow is shown from {least:,} trips on; even if "
-                "nobody travelled, noise alone would show about one. Departures and arrivals of a "
-                "region are give or take {margin:,}.",
+                "There are {regions:,} regions. A flow is shown from {least:,} trips on, or from "
+                "fewer where few regions stand out. Departures and arrivals of a region are give "
+                "or take {margin:,}.",
                 regions=n,
                 least=listing_threshold(noise, possible),
                 margin=sums.margin(),

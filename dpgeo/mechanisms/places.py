@@ -63,9 +63,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.place_ranks import joint_margin
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.places import Places
@@ -124,7 +124,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> PlacesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
     """Measure every place once and, with contexts, every pair of a place and a context."""
     contexts, near = _contexts(params, view.domain), regions(params, view.domain)
     visits, size = view.counting is Counting.VISITS, len(near)

@@ -158,8 +158,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
     distance = ground_metres(at, Centres(centres.x[cluster], centres.y[cluster]))
     bins = Bins.ranked(of_place.astype(np.int64), len(pair), at, distance)
     pair_counts = visits.person_counts(bins.of_place, len(bins))
-    noise = meter.noise(BINS, visits)
-    counts = meter.measure(BINS, visits.group_counts(bins.of_place, len(bins)))
+    grouped = visits.group_counts(bins.of_place, len(bins))
+    noise = meter.laplace(BINS, grouped)
+    counts = meter.measure(BINS, grouped)
     wanted = np.maximum(meter.measure(WEIGHTS, pair_counts), 0)
     person, place = meter.replace(REPLACEMENT, visits, wanted, bins)
     longitude, latitude = centres.degrees

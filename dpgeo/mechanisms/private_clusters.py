@@ -42,9 +42,9 @@ from dpgeo.core.released import ClustersRelease
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import translatable
 from dpgeo.privacy.clustering import run_kmeans
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
@@ -79,7 +79,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=label, epsilon=part) for label in labels]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> ClustersRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
     """Move the centres round by round, then count the records around them."""
     grid = Grid.over(view.domain.area, params.cells)
     counts = view.sparse_histogram(grid)

@@ -79,7 +79,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
-    noise = meter.noise(PARTITIONS, cells)
+    noise = meter.laplace(PARTITIONS, cells)
     tree = meter.grow_tree(SPLITS, cells, inside)
     leaves = np.flatnonzero(tree.leaf)
     region = np.where(inside, box_image(tree.boxes[leaves], grid.shape), -1)

@@ -12,7 +12,7 @@ The smoothed table is post-processing (`postprocess.two_way`).
 
 Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
 1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
-therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one zone and
+therefore rho-zCDP (`privacy.meter`). If visits are counted, all l may be in one zone and
 part of the week, and the squared sensitivity is l^2.
 
 Utility. Every count carries noise of scale about l/epsilon. A person may be present at many hours,
@@ -40,9 +40,9 @@ from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.spend import Spend
 from dpgeo.core.time_slices import PARTS
 from dpgeo.phrases import Phrase, translatable
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -76,7 +76,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> ProfileRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> ProfileRelease:
     """Measure the counts of all pairs of a zone and a part of the week, once."""
     slices = _slices(params, view.domain)
     zones, sliced = _regions(params, view.domain, slices)

@@ -103,7 +103,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
         return survey.content(fixed=True)
     boxes, parents = pyramid(inside)
     labels = [label(level) for level in range(len(boxes))]
-    noises = tuple(meter.noise(each, cells) for each in labels)
+    noises = tuple(meter.laplace(each, cells) for each in labels)
     counts = []
     for name, squares in zip(labels, boxes, strict=True):
         region = np.where(inside, box_image(squares, grid.shape), -1)

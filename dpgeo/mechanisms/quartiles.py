@@ -48,9 +48,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.quantiles import HistogramNoise
 from dpgeo.privacy.divided_regions import DividedRegions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -104,7 +104,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> QuartilesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease:
     """Measure the histogram of every region once."""
     regions, measure = _counted(params, view.domain)
     places, names = regions.places, regions.names

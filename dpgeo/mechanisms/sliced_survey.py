@@ -27,7 +27,7 @@ from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -42,7 +42,7 @@ class SlicedSurvey:
     """
 
     def __init__(
-        self, sliced: SlicedGrid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: CountMeter
+        self, sliced: SlicedGrid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
     ) -> None:
         kind = noise_kind_of(meter)
         self.measurements = [

@@ -14,7 +14,7 @@ declaration and left out. The expected number of empty cells that are listed is 
 it is too large, the request is refused before any epsilon is spent.
 
 Under zCDP. The squared sensitivity of the vector of all counts is l if distinct people are counted,
-and l^2 if visits are. `GaussianMeter.measure_sparse` draws exactly the cells that would reach T if
+and l^2 if visits are. `Meter.measure_sparse` draws exactly the cells that would reach T if
 all got discrete Gaussian noise (`privacy.gaussian_threshold`). With n cells and the parameter eta,
 T is the smallest number that an empty cell reaches with a probability of at most n^(-eta) / 2, so
 as many empty cells are expected to be listed as with Laplace noise.
@@ -41,10 +41,9 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import SparseRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
-from dpgeo.privacy.meter import MOST_PASSING
+from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -76,7 +75,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> SparseRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
     """Measure every cell once, and list those whose noisy counts reach the threshold."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside_runs(view.domain.area)

@@ -21,7 +21,7 @@ from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import Floats, padded, pooled
 from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
+from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -168,20 +168,19 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
     return min(max(level, min(3, depth)), max(depth - 2, min(3, depth)))
 
 
-def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
+def counts_every_cell(meter: Meter, cells: PrivateCounts) -> bool:
     """Return whether every cell is counted in the only phase after the pilot.
 
     That is so under zCDP if squares that sum several cells have at least FEWER times the squared
     sensitivity of single cells. It depends on public numbers alone.
     """
     sums = sum_of(cells)
-    gaussian = isinstance(meter, GaussianMeter)
-    return gaussian and FEWER * cells.squared_sensitivity <= sums.squared_sensitivity
+    return meter.law.gaussian and FEWER * cells.squared_sensitivity <= sums.squared_sensitivity
 
 
-def noise_kind_of(meter: CountMeter) -> NoiseKind:
+def noise_kind_of(meter: Meter) -> NoiseKind:
     """Return the kind of noise that `meter` adds to the counts that it measures."""
-    return NoiseKind.GAUSSIAN if isinstance(meter, GaussianMeter) else NoiseKind.LAPLACE
+    return NoiseKind.GAUSSIAN if meter.law.gaussian else NoiseKind.LAPLACE
 
 
 def sum_of(cells: PrivateCounts) -> PrivateCounts:
@@ -198,7 +197,7 @@ class Survey:
     """
 
     def __init__(
-        self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: CountMeter
+        self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
     ) -> None:
         self.measurements = NodeMeasurements(padded(inside), noise_kind_of(meter))
         self.noise: list[CountNoise] = []

@@ -118,9 +118,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
     inside = grid.inside(view.domain.area).ravel()
     to = neighbours(grid)
     reachable = inside[:, None] & (to >= 0) & inside[to]
-    noise = meter.noise(ENDS, features.ends)
-    move_noise = meter.noise(MOVES, features.moves)
-    length_noise = meter.noise(LENGTHS, features.lengths)
+    noise = meter.laplace(ENDS, features.ends)
+    move_noise = meter.laplace(MOVES, features.moves)
+    length_noise = meter.laplace(LENGTHS, features.lengths)
     ends = meter.measure(ENDS, features.ends).reshape(grid.size, grid.size)
     moves = meter.measure(MOVES, features.moves).reshape(to.shape)
     return TripsRelease(

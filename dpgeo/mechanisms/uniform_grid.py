@@ -9,7 +9,7 @@ the area; setting them to 0 is post-processing.
 
 Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
 1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
-therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one cell, and
+therefore rho-zCDP (`privacy.meter`). If visits are counted, all l may be in one cell, and
 the squared sensitivity is l^2.
 
 Utility. Every cell carries noise of scale about l/epsilon, whatever its count; the noise of a
@@ -35,9 +35,9 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells, single_sample
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -70,7 +70,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> GridRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     """Measure every cell once."""
     grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)

@@ -9,7 +9,7 @@ vector's L1 sensitivity is l, and one `measure` with epsilon is epsilon-differen
 
 Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
 1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
-therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one zone, and
+therefore rho-zCDP (`privacy.meter`). If visits are counted, all l may be in one zone, and
 the squared sensitivity is l^2.
 
 Utility. Every zone carries noise of scale about l/epsilon, whatever its size and however many zones
@@ -31,9 +31,9 @@ from dpgeo.core.kinds import ZONES
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -56,7 +56,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: CountMeter) -> ZonesRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
     """Measure every zone once."""
     zones = view.domain.layer(params.zones, Zones)
     counts = view.zone_counts(zones)

@@ -18,6 +18,7 @@ from dpgeo.crowdsourcing.selectors import campaign_visible
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import file_url
 from dpgeo.pages.release_summary import summary_of
+from dpgeo.postprocess.tasks.settings import Conditions
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
@@ -27,6 +28,9 @@ PLANNABLE = sorted(
 """Kinds of releases with counts of people in cells; kinds made for planning come first."""
 
 MAPS_OFFERED = 50
+
+INITIAL = {"willingness": 10, "least_reward": 1, "travel_metres": 3000}
+"""Conditions that the form asks for, and their first values: those of walks in a town."""
 
 
 @require_safe
@@ -53,10 +57,17 @@ def plan(request: HttpRequest) -> HttpResponse:
             "summary": summary_of(chosen),
             "array_url": file_url(chosen, map_array.NAME),
             "campaign": campaign,
+            "conditions": [_condition(name, value) for name, value in INITIAL.items()],
             "organisations": organisations_of(request.user),
             "newest": joined_last(request.user),
         },
     )
+
+
+def _condition(name: str, initial: int) -> dict[str, object]:
+    """Return what the form says of a condition under which workers accept a task."""
+    schema = Conditions.model_json_schema()["properties"][name]
+    return {**schema, "name": name, "most": int(schema["maximum"]), "initial": initial}
 
 
 def plannable() -> list[Release]:

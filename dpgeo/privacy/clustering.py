@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise, DiscreteGaussian
-from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.centres import Centres
 from dpgeo.spatial.grid import Grid
@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 def run_kmeans(
-    meter: CountMeter,
+    meter: Meter,
     labels: Sequence[str],
     counts: PrivateSparseCounts,
     grid: Grid,

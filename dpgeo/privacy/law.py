@@ -1,9 +1,9 @@
-"""The noise that counts will get, from public numbers alone, for forecasts.
+"""The laws of noise: Laplace for pure differential privacy, Gaussian for zCDP.
 
-A forecast has no private counts whose sensitivity could be read, so `Law` repeats, for each kind of
-counts, the sensitivity that views compute (`privacy.counts`, `privacy.value_shares`). Its noise is
-never drawn: meters read the sensitivity of the private counts themselves, and tests compare the
-forecast with the noise that was drawn.
+A Meter passes `Law.noise` the sensitivities of private counts. A forecast has no private counts, so
+the other methods repeat, for each kind of counts, the sensitivities that views compute
+(`privacy.counts`, `privacy.value_shares`) from public numbers alone; tests compare the forecast
+with the noise that was drawn.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Law:
 
         `amount`, an epsilon or a rho if `gaussian`, is spent on measuring them.
         """
-        return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
+        return self.noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:
         """Return the noise of sums of counts, such as sums over the cells of each square.
@@ -39,7 +39,7 @@ class Law:
         A person's contributions may all be in one sum. `amount`, an epsilon or a rho if `gaussian`,
         is spent on measuring the sums.
         """
-        return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
+        return self.noise(amount, bound, squared_sensitivity(bound, distinct=False))
 
     def shares(self, amount: Fraction, bound: int, steps: int) -> CountNoise:
         """Return the noise of each of the sums U and D of `privacy.value_shares`.
@@ -47,7 +47,7 @@ class Law:
         The values of the measure are from 0 to `steps`.
         """
         squared = squared_sensitivity(bound, self.distinct) * steps**2
-        return self._noise(amount, bound * steps, squared)
+        return self.noise(amount, bound * steps, squared)
 
     def vectors(self, amount: Fraction, bound: int, *, columns: int, reach: int) -> CountNoise:
         """Return the noise of one column of the sums of vectors (`PrivateSums`).
@@ -56,12 +56,14 @@ class Law:
         adds to this column.
         """
         squared = columns * (bound * reach) ** 2
-        return self._noise(amount, columns * bound * reach, squared)
+        return self.noise(amount, columns * bound * reach, squared)
 
-    def _noise(self, amount: Fraction, sensitivity: int, squared: int) -> CountNoise:
+    def noise(self, amount: Fraction, sensitivity: int, squared: int) -> CountNoise:
+        """Return the noise for an L1 sensitivity or, if `gaussian`, a squared L2 sensitivity."""
         if self.gaussian:
             return DiscreteGaussian(amount, squared)
         return DiscreteLaplace(amount, sensitivity)
 
 
 LAPLACE = Law()
+GAUSSIAN = Law(gaussian=True)

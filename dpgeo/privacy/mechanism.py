@@ -17,15 +17,14 @@ from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
-from dpgeo.core.spend import Measured, RhoSpend, Spend
+from dpgeo.core.spend import Measured, Spend
 from dpgeo.core.subjects import Subject
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import bound_choice
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
-from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
-from dpgeo.privacy.law import Law
+from dpgeo.privacy.law import GAUSSIAN, LAPLACE, Law
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import Shard
@@ -167,7 +166,7 @@ class Mechanism:
     none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
 
     `gaussian` says whether the mechanism also serves zero-concentrated differential privacy (zCDP).
-    Then `release` makes all its measurements through a `GaussianMeter` as well, `plan` divides a
+    Then `release` makes all its measurements under either law, `plan` divides a
     rho just as it divides an epsilon, and `forecast` takes the `Law` of the noise.
 
     `serial` is set if the mechanism can draw the periods of a series. `serial(params, counting)`
@@ -242,14 +241,14 @@ def checked_plan(
     counting: Counting = Counting.PEOPLE,
     delta: Fraction | None = None,
     bound_percent: int = 0,
-) -> Sequence[Spend] | Sequence[RhoSpend]:
+) -> Sequence[Spend]:
     """Return the plan of a release: its spends for the bound, totals, popularity and the map.
 
     `bound_percent` is the share of `epsilon`, in per cent, that a private choice of the bound gets.
 
     With a `delta`, the release is made under zCDP: `epsilon` is a rho, which the plan divides in
-    the same way, and its spends are `RhoSpend`. Raises PrivacyError for invalid arguments, or if
-    the plan does not cost exactly `epsilon`.
+    the same way. Raises PrivacyError for invalid arguments, or if the plan does not cost exactly
+    `epsilon`.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
@@ -281,12 +280,7 @@ def checked_plan(
             total=str(total),
             epsilon=str(epsilon),
         )
-    if delta is None:
-        return plan
-    return [
-        RhoSpend(label=spend.label, rho=spend.epsilon, unallocated=spend.unallocated)
-        for spend in plan
-    ]
+    return plan
 
 
 def spends_before_map(
@@ -346,7 +340,7 @@ def run(
     plan = checked_plan(
         mechanism, params, epsilon, bounding, totals, view.counting, delta, bound_percent
     )
-    meter = make_meter(plan, entropy)
+    meter = Meter(plan, entropy, LAPLACE if delta is None else GAUSSIAN)
     if bound_percent and mechanism.counted:
         counted = mechanism.counted(params, view.domain)
         view = _with_chosen_bound(view, counted, meter, stored or StoredBound())
@@ -366,22 +360,13 @@ def run(
 
 
 def _with_chosen_bound(
-    view: PrivateView, regions: CountedRegions, meter: CountMeter, stored: StoredBound
+    view: PrivateView, regions: CountedRegions, meter: Meter, stored: StoredBound
 ) -> PrivateView:
     if view.unit is not Unit.PERSON:
         raise PrivacyError("A bound is chosen where persons are the privacy unit.")
     contributions = view.contributions(regions, view.bound)
     bound = meter.choose_bound(bound_choice.BOUND, contributions, stored.drawn, stored.keep)
     return view.with_bound(bound)
-
-
-def make_meter(plan: Sequence[Spend] | Sequence[RhoSpend], entropy: Entropy) -> CountMeter:
-    """Return the meter for a plan in epsilon or in rho."""
-    spends = [spend for spend in plan if isinstance(spend, Spend)]
-    rhos = [spend for spend in plan if isinstance(spend, RhoSpend)]
-    if spends and rhos:
-        raise PrivacyError("A plan is in epsilon or in rho, never in both.")
-    return GaussianMeter(rhos, entropy) if rhos else Meter(spends, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,8 +396,7 @@ def run_shard(
     shard: Shard,
 ) -> PerturbedShard:
     """Run a mechanism on one shard; the result must not be published on its own."""
-    plan = [each for each in checked_plan(mechanism, params, epsilon) if isinstance(each, Spend)]
-    meter = Meter(plan, entropy)
+    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
 

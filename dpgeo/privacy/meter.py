@@ -1,14 +1,20 @@
 """The Meter, the only way from private counts to noisy counts.
 
 Privacy argument. Before any data are read, a plan declares the measurements to be made: a label
-and an epsilon for each. `measure` adds discrete Laplace noise of rate epsilon/sensitivity to an
-integer vector whose L1 sensitivity is computed from the contribution bound, so each measurement
-is epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009). By adaptive
-sequential composition their epsilons add up (Dwork et al. 2006). Each label is measured at most
-once, and its epsilon is charged in any case. A label is closed before its noise is drawn, so an
-interrupted draw stays charged. An invalid request is refused, with PrivacyError, before anything
-is drawn for it. Refusals depend on labels and public types alone, and a mechanism's requests
-follow from public inputs and earlier noisy answers. So refusals reveal nothing about the data.
+and an amount for each. The amount is an epsilon under `LAPLACE`, the law of pure differential
+privacy, and a rho under `GAUSSIAN`, that of zero-concentrated differential privacy (zCDP).
+`measure` adds noise to an integer vector whose sensitivities are computed from the contribution
+bound where the counts are made (`PrivateCounts`, `PrivateShares`), and never passed by a mechanism.
+Discrete Laplace noise of rate epsilon/D1 for the L1 sensitivity D1 makes each measurement
+epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009). Discrete Gaussian noise
+with s = D2/(2 rho) for the squared L2 sensitivity D2 makes it rho-zCDP
+(`privacy.gaussian_sampler`). The amounts of a plan add up, also if a measurement is chosen after
+the answers of those before it: epsilons by adaptive sequential composition (Dwork et al. 2006),
+rhos by Bun and Steinke 2016, lemma 2.3. Each label is measured at most once, and its amount is
+charged in any case. A label is closed before its noise is drawn, so an interrupted draw stays
+charged. An invalid request is refused, with PrivacyError, before anything is drawn for it. Refusals
+depend on labels and public types alone, and a mechanism's requests follow from public inputs and
+earlier noisy answers. So refusals reveal nothing about the data.
 
 `grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
@@ -16,12 +22,12 @@ follow from public inputs and earlier noisy answers. So refusals reveal nothing 
 `measure_sparse` returns the cells whose noisy counts reach a public threshold. Its result has
 the same distribution as if `measure` added noise to all cells and those below the threshold were
 then left out, which is post-processing. It draws noise for each occupied cell. For the empty
-cells, `privacy.sparse_threshold` draws which cells would reach the threshold if all cells were
-empty. Occupied cells are dropped from this list, since their own noise decides about them; each
-remaining cell gets a value drawn from the distribution of noise that reaches the threshold. The
-result is sorted by cell, because another order could tell occupied cells from empty cells.
-Requests that would need too much memory are refused before anything is drawn; this depends on
-public numbers alone.
+cells, `privacy.sparse_threshold` or `privacy.gaussian_threshold` draws which cells would reach the
+threshold if all cells were empty. Occupied cells are dropped from this list, since their own noise
+decides about them; each remaining cell gets a value drawn from the distribution of noise that
+reaches the threshold. The result is sorted by cell, because another order could tell occupied cells
+from empty cells. Requests that would need too much memory are refused before anything is drawn;
+this depends on public numbers alone.
 
 `measure_sums` adds noise to vectors summed over groups. The noise scale of each column is
 proportional to the most that one record can add to the column. The argument is in
@@ -45,21 +51,36 @@ substitutes follows from an earlier noisy count. Its argument is in `privacy.exp
 
 `choose_bound` draws the contribution bound; its argument is in `privacy.bound_choice`.
 
-`divide` divides an epsilon that was declared as `unallocated` among new measurements, whose
-epsilons add up to it exactly; one of them may be unallocated again and be divided later. The
+`divide` divides an amount that was declared as `unallocated` among new measurements, whose
+amounts add up to it exactly; one of them may be unallocated again and be divided later. The
 fractions may depend on earlier noisy answers. Take any sequence of answers, and the probabilities
 of getting it from two neighbouring datasets. The fractions follow from the answers, so they are the
-same for both. The log-ratio of the two probabilities is the sum of the log-ratios of the single
-measurements, each given the answers before it. Each of these log-ratios is at most the epsilon of
-its measurement, so their sum is at most the declared sum. (Choosing epsilons adaptively under a
-fixed sum is harmless in pure differential privacy, though not in general; see Rogers, Roth, Ullman
-and Vadhan 2016.)
+same for both.
+
+Under pure differential privacy, the log-ratio of the two probabilities is the sum of the log-ratios
+of the single measurements, each given the answers before it. Each of these log-ratios is at most
+the epsilon of its measurement, so their sum is at most the declared sum. (Choosing epsilons
+adaptively under a fixed sum is harmless in pure differential privacy, though not in general; see
+Rogers, Roth, Ullman and Vadhan 2016.)
+
+Under zCDP, let a > 1, and let r be the ratio of the probabilities of an answer on two neighbouring
+datasets, given the answers before it. For a measurement with rho', the expectation of r^(a-1) is at
+most exp((a-1) a rho'). Given any answers so far, the fractions that were chosen are the same for
+both datasets, and the rest of the rho is fixed. By induction from the last measurement to the
+first, the expectation of the product of all r^(a-1) that follow is at most exp((a-1) a times that
+rest). So all measurements together are zCDP for the declared rho (cf. Feldman and Zrnic 2021 on
+such filters).
+
+When Gaussian noise is smaller. If distinct people are counted, one person changes at most l counts,
+each by 1. So D2 = l, and the noise grows with the square root of l, whereas Laplace noise grows
+with l. If one person may add all l contributions to one count (visits, sums of several cells), D2 =
+l^2, and nothing is gained.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -67,9 +88,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
-from dpgeo.core.spend import Measured, RhoSpend, Spend
-from dpgeo.privacy import bound_choice
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace, Noise, PlanarLaplace
+from dpgeo.core.spend import Measured, Spend
+from dpgeo.privacy import bound_choice, gaussian_sampler, gaussian_threshold
 from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.exponential_mechanism import (
@@ -79,6 +100,7 @@ from dpgeo.privacy.exponential_mechanism import (
     fit_to_counts,
     replace_places,
 )
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather, move, scatter
 from dpgeo.privacy.positions import PrivatePositions, Reports
@@ -91,10 +113,8 @@ from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
-Sensitive: TypeAlias = (
-    PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums | PrivateVisits
-)
-"""Private values for which the Meter computes noise; each states its L1 sensitivity."""
+Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums
+"""Private values to which the Meter adds noise; each states its L1 and squared L2 sensitivity."""
 
 MOST_PASSING = 5_000_000
 """Largest expected number of empty cells that reach a threshold; each takes about 100 bytes of
@@ -106,37 +126,59 @@ PADDING_CHUNK = 131_072
 
 
 class Meter:
-    """Measures private counts under a declared plan and records what was spent."""
+    """Measures private counts under a declared plan and records what was spent.
 
-    def __init__(self, plan: Sequence[Spend], entropy: Entropy) -> None:
+    Under the law `GAUSSIAN`, the epsilons of the plan are rhos; splits of trees, substitutes of
+    places and perturbed positions are offered under `LAPLACE` alone.
+    """
+
+    def __init__(self, plan: Sequence[Spend], entropy: Entropy, law: Law = LAPLACE) -> None:
         self._open = {spend.label: spend for spend in plan}
         if len(self._open) != len(plan):
             raise PrivacyError("A plan must not declare a label twice.")
         self._entropy = entropy
         self._trace: list[Measured] = []
+        self.law = law
 
-    def noise(self, label: str, counts: Sensitive) -> DiscreteLaplace:
-        """Return the noise for the counts, given the epsilon that the plan declares for `label`."""
-        return self._noise(label, counts.sensitivity)
+    def noise(self, label: str, counts: Measurable) -> CountNoise:
+        """Return the noise for the counts, given the amount that the plan declares for `label`."""
+        if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts, PrivateSums):
+            # Accept only the exact classes, since a subclass could claim a different sensitivity.
+            raise PrivacyError("Only private counts that a view made can be measured.")
+        return self.law.noise(self._measured(label), counts.sensitivity, counts.squared_sensitivity)
 
-    def _noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
+    def laplace(self, label: str, counts: Measurable) -> DiscreteLaplace:
+        """Return the noise for the counts. Raises PrivacyError under zCDP."""
+        noise = self.noise(label, counts)
+        if isinstance(noise, DiscreteGaussian):
+            raise PrivacyError("{label!r} is not measured under zCDP.", label=label)
+        return noise
+
+    def _measured(self, label: str) -> Fraction:
+        """Return the amount of a measurement. Raises PrivacyError for what is to be divided."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
-        return DiscreteLaplace(spend.epsilon, sensitivity)
+        return spend.epsilon
+
+    def _epsilon(self, label: str) -> Fraction:
+        """Return the epsilon of a measurement. Raises PrivacyError under zCDP."""
+        if self.law.gaussian:
+            raise PrivacyError("{label!r} is not measured under zCDP.", label=label)
+        return self._measured(label)
 
     def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
         """Return noisy counts or, for averages, noisy sums, int64, in the shape of `counts`.
 
-        The sums are U and D of `privacy.value_shares`. Raises PrivacyError, before anything
-        is drawn, if the request is refused.
+        The sums are U and D of `privacy.value_shares`. Raises PrivacyError or InvalidInput, before
+        anything is drawn, if the request is refused.
         """
         if type(counts) not in (PrivateCounts, PrivateShares):
-            # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts)
         self._close(label, noise)
-        noisy = sample(noise, math.prod(counts.shape), self._entropy.stream()).reshape(counts.shape)
+        noisy = _drawn(noise, math.prod(counts.shape), self._entropy.stream())
+        noisy = noisy.reshape(counts.shape)
         noisy += counts._read_by_meter()
         return noisy
 
@@ -144,16 +186,19 @@ class Meter:
         """Return noisy sums, int64 (n, m).
 
         The noise of a column is proportional to its `reach`, the most that one contribution adds to
-        it. The trace records the noise that a column of reach 1 would get. Raises PrivacyError,
-        before anything is drawn, if the request is refused.
+        it. The trace records the noise that a column of reach 1 would get. Raises PrivacyError or
+        InvalidInput, before anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
-        noise = self.noise(label, sums)
-        columns = [self._noise(label, sums.sensitivity * reach) for reach in sums.reach]
+        noise, amount = self.noise(label, sums), self._measured(label)
+        columns = [
+            self.law.noise(amount, sums.sensitivity * reach, sums.squared_sensitivity * reach**2)
+            for reach in sums.reach
+        ]
         self._close(label, noise)
         stream = self._entropy.stream()
-        drawn = [sample(column, sums.shape[0], stream) for column in columns]
+        drawn = [_drawn(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
 
     def choose_bound(
@@ -173,7 +218,8 @@ class Meter:
         """
         if type(contributions) is not PrivateContributions:
             raise PrivacyError("Only contributions that a view counted decide on a bound.")
-        epsilon = self._declared(label).epsilon
+        amount = self._declared(label).epsilon
+        epsilon = bound_choice.epsilon_for(amount) if self.law.gaussian else amount
         if stored is None:
             people = contributions._read_by_meter()
             stored = keep(bound_choice.draw(people, epsilon, self._entropy.stream()))
@@ -203,7 +249,7 @@ class Meter:
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
         if wanted.shape != (visits.people, len(bins)):
             raise PrivacyError("What is wanted is a number for every person and bin.")
-        rate = self.noise(label, visits).rate / (2 * STEPS)
+        rate = DiscreteLaplace(self._epsilon(label), visits.sensitivity).rate / (2 * STEPS)
         self._close(label, None, choices=True)
         stream = self._entropy.stream()
         persons, places = fit_to_counts(*visits._read_by_meter(), wanted, bins)
@@ -215,7 +261,7 @@ class Meter:
     def divide(
         self, label: str, shares: Mapping[str, Fraction], *, rest: str | None = None
     ) -> None:
-        """Divide the unallocated epsilon of `label` among new labels.
+        """Divide the unallocated amount of `label` among new labels.
 
         `shares` maps each new label to its fraction. The fractions must be positive and add up to
         1, and the labels must be new. Otherwise raises PrivacyError and divides nothing. The label
@@ -223,7 +269,7 @@ class Meter:
         """
         spend = self._declared(label)
         used = {line.label for line in self._trace} | self._open.keys()
-        check_division(spend, shares, used)
+        _check_division(spend, shares, used)
         del self._open[label]
         for new_label, share in shares.items():
             self._open[new_label] = Spend(
@@ -238,7 +284,7 @@ class Meter:
         """
         if type(counts) is not PrivateCounts or counts.shape != inside.shape:
             raise PrivacyError("A tree is grown on private counts of the mask's shape.")
-        noise = split_noise(self.noise(label, counts).epsilon, counts.sensitivity)
+        noise = split_noise(self.laplace(label, counts).epsilon, counts.sensitivity)
         self._close(label, None, splits=True)
         stream = self._entropy.stream()
 
@@ -252,21 +298,24 @@ class Meter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the cells (n,) whose noisy counts reach `threshold`, and these counts (n,).
 
-        Raises PrivacyError, before anything is drawn, if the request is refused. It is also
-        refused if noise alone is expected to lift more than MOST_PASSING cells to the threshold.
+        Raises PrivacyError or InvalidInput, before anything is drawn, if the request is refused. It
+        is also refused if noise alone is expected to lift more than MOST_PASSING cells to the
+        threshold.
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
             raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
         noise = self.noise(label, counts)
+        if isinstance(noise, DiscreteGaussian):
+            gaussian_threshold.check_scale(noise)
         if counts.size * noise.above(threshold) > MOST_PASSING:
             raise PrivacyError("Too many empty cells would pass; raise the threshold.")
         self._close(label, noise)
         stream = self._entropy.stream()
         occupied, values = counts._read_by_meter()
-        noisy = values + sample(noise, values.size, stream)
-        passing = sample_passing(noise, threshold, counts.size, stream)
+        noisy = values + _drawn(noise, values.size, stream)
+        passing = _passing(noise, threshold, counts.size, stream)
         empty = passing[~np.isin(passing, occupied)]
-        above = threshold + sample_geometric(noise.rate, empty.size, stream)
+        above = _above(noise, threshold, empty.size, stream)
         cells = np.concatenate([occupied[noisy >= threshold], empty])
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
@@ -289,8 +338,8 @@ class Meter:
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
-        spend = self._declared(label)
-        noise = PlanarLaplace(spend.epsilon, positions.sensitivity, area.step, input_step)
+        epsilon = self._epsilon(label)
+        noise = PlanarLaplace(epsilon, positions.sensitivity, area.step, input_step)
         self._close(label, noise)
         stream = self._entropy.stream()
         return gather(
@@ -306,7 +355,7 @@ class Meter:
         )
 
     def charge_unused(self, label: str) -> None:
-        """Close a declared measurement without drawing noise; its epsilon is still charged."""
+        """Close a declared measurement without drawing noise; its amount is still charged."""
         self._declared(label)
         self._close(label, None)
 
@@ -332,11 +381,12 @@ class Meter:
         choices: bool = False,
         bound: int | None = None,
     ) -> None:
-        epsilon = self._open.pop(label).epsilon
+        amount = self._open.pop(label).epsilon
         self._trace.append(
             Measured(
                 label=label,
-                epsilon=epsilon,
+                epsilon=None if self.law.gaussian else amount,
+                rho=amount if self.law.gaussian else None,
                 noise=noise,
                 splits=splits,
                 choices=choices,
@@ -345,7 +395,30 @@ class Meter:
         )
 
 
-def check_division(spend: Spend | RhoSpend, shares: Mapping[str, Fraction], used: Set[str]) -> None:
+def _drawn(noise: CountNoise, size: int, stream: RandomWords) -> NDArray[np.int64]:
+    """Draw noise (size,) of either law."""
+    if isinstance(noise, DiscreteGaussian):
+        return gaussian_sampler.sample(noise, size, stream)
+    return sample(noise, size, stream)
+
+
+def _passing(
+    noise: CountNoise, threshold: int, size: int, stream: RandomWords
+) -> NDArray[np.int64]:
+    """Draw which of `size` empty cells have noise that reaches the threshold, ascending."""
+    if isinstance(noise, DiscreteGaussian):
+        return gaussian_threshold.sample_passing(noise, threshold, size, stream)
+    return sample_passing(noise, threshold, size, stream)
+
+
+def _above(noise: CountNoise, threshold: int, size: int, stream: RandomWords) -> NDArray[np.int64]:
+    """Draw values (size,) of noise given that it reaches the threshold."""
+    if isinstance(noise, DiscreteGaussian):
+        return gaussian_threshold.sample_beyond(noise, threshold, size, stream)
+    return threshold + sample_geometric(noise.rate, size, stream)
+
+
+def _check_division(spend: Spend, shares: Mapping[str, Fraction], used: set[str]) -> None:
     """Raise PrivacyError unless an unallocated spend can be divided by `shares`.
 
     `shares` must map new labels to positive fractions that add up to 1. `used` holds the labels

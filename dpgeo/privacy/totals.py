@@ -49,7 +49,7 @@ from dpgeo.core.totals import BoughtTotal, Totals, TotalsPlan
 from dpgeo.phrases import translatable
 from dpgeo.privacy.bounding import CountedRegions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 
 PEOPLE = translatable("total of people")
@@ -89,9 +89,7 @@ def split(
     return spends, epsilon - whole
 
 
-def measure(
-    view: PrivateView, plan: TotalsPlan, regions: CountedRegions, meter: CountMeter
-) -> Totals:
+def measure(view: PrivateView, plan: TotalsPlan, regions: CountedRegions, meter: Meter) -> Totals:
     """Measure the totals of the counted regions once.
 
     Raises PrivacyError if the privacy unit is the record.

@@ -21,7 +21,7 @@ from dpgeo.core.guarantees import (
 )
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.parameters import layers_named
-from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.spend import Spend
 from dpgeo.core.zcdp import nano_rho_for
 from dpgeo.datasets.dataset_budgets import accounting_open
 from dpgeo.datasets.layers import domain_of
@@ -87,7 +87,7 @@ class Quote:
     request: PricedRequest
     mechanism: Mechanism
     params: Any
-    plan: Sequence[Spend] | Sequence[RhoSpend]
+    plan: Sequence[Spend]
     forecast: Forecast
     ledger: Ledger
     cost: Guarantee

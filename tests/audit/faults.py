@@ -12,7 +12,6 @@ from unittest import mock
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace, PlanarLaplace
 from dpgeo.privacy import (
     exponential_mechanism,
-    gaussian_meter,
     gaussian_sampler,
     gaussian_threshold,
     sampler,
@@ -57,12 +56,12 @@ def epsilon_times(factor: Fraction) -> Iterator[None]:
         mock.patch.object(meter_module, "sample_geometric", sample_geometric),
         mock.patch.object(exponential_mechanism, "sample_geometric", sample_geometric),
         mock.patch.object(meter_module, "move", move),
-        mock.patch.object(gaussian_meter, "sample", gaussian(gaussian_sampler.sample)),
+        mock.patch.object(gaussian_sampler, "sample", gaussian(gaussian_sampler.sample)),
         mock.patch.object(
-            gaussian_meter, "sample_passing", gaussian(gaussian_threshold.sample_passing)
+            gaussian_threshold, "sample_passing", gaussian(gaussian_threshold.sample_passing)
         ),
         mock.patch.object(
-            gaussian_meter, "sample_beyond", gaussian(gaussian_threshold.sample_beyond)
+            gaussian_threshold, "sample_beyond", gaussian(gaussian_threshold.sample_beyond)
         ),
     ):
         yield

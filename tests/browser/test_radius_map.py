@@ -9,6 +9,7 @@ import pyogrio
 import pytest
 
 from dpgeo.accounts.models import Role
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
 from tests.browser.pixels import RAMP, ramp_share, screenshot, share
@@ -150,19 +151,24 @@ def test_a_campaign_opens_on_the_radius_at_the_even_reward_of_its_tasks(
     campaign = campaign_create(
         organisation=organisation,
         release=contours,
-        name="Lamps",
-        tasks=[{"longitude": 12.555, "latitude": 55.65}, {"longitude": 12.52, "latitude": 55.67}],
-        settings={
-            "target": 0.8,
-            "total_reward": 60.0,
-            "willingness": 20.0,
-            "least_reward": 1.0,
-            "travel_metres": 2500.0,
-            "worker_share": 0.02,
-            "model": "field",
-            "density": "bilinear",
-        },
-        shared=True,
+        request=NewCampaign.read(
+            {
+                "release": contours.pk,
+                "name": "Lamps",
+                "tasks": [
+                    {"longitude": 12.555, "latitude": 55.65},
+                    {"longitude": 12.52, "latitude": 55.67},
+                ],
+                "settings": {
+                    "target": 0.8,
+                    "total_reward": 60.0,
+                    "willingness": 20.0,
+                    "travel_metres": 2500.0,
+                    "worker_share": 0.02,
+                },
+                "shared": True,
+            }
+        ),
         created_by=make_member(organisation, "keeper", Role.ADMINISTRATOR),
     )
     page = open_planner(f"/plan/?campaign={campaign.pk}#shows=radius")

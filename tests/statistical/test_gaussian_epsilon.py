@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpgeo.core.spend import RhoSpend
+from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.spend import Spend
 from dpgeo.core.zcdp import epsilon_at
 from dpgeo.mechanisms import flows
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter
+from dpgeo.privacy.law import GAUSSIAN
+from dpgeo.privacy.meter import Meter
 from tests.audit.bounds import Guesses, disproved
 from tests.randomness import SeededEntropy
 from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, seed
@@ -63,8 +65,10 @@ def disproves(
         # the sensitivity is that of a single draw.
         values = np.tile(change * present, (DRAWS, 1))
         counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
-        meter = GaussianMeter([RhoSpend(label="cells", rho=rho)], entropy)
-        scale = float(meter.noise("cells", counts).square_scale)
+        meter = Meter([Spend(label="cells", epsilon=rho)], entropy, GAUSSIAN)
+        noise = meter.noise("cells", counts)
+        assert isinstance(noise, DiscreteGaussian)
+        scale = float(noise.square_scale)
         log_ratio = (meter.measure("cells", counts) @ change - (change @ change) / 2) / scale
         says_present, says_absent = log_ratio > claimed, log_ratio < -claimed
         right += int((says_present if present else says_absent).sum())
@@ -120,8 +124,10 @@ def disproves_plan(
     for present in (False, True):
         log_ratio = np.zeros(DRAWS)
         for share, *counts in parts:
-            meter = GaussianMeter([RhoSpend(label="part", rho=RHO * share)], entropy)
-            scale = float(meter.noise("part", counts[present]).square_scale)
+            meter = Meter([Spend(label="part", epsilon=RHO * share)], entropy, GAUSSIAN)
+            noise = meter.noise("part", counts[present])
+            assert isinstance(noise, DiscreteGaussian)
+            scale = float(noise.square_scale)
             without, change = (each._read_by_meter() for each in counts)
             change = change - without
             seen = meter.measure("part", counts[present]) - without

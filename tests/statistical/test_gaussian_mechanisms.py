@@ -29,7 +29,7 @@ from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.zcdp import epsilon_at
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.privacy import gaussian_meter, gaussian_sampler
+from dpgeo.privacy import gaussian_sampler
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.randomness import Entropy
 from tests.audit.bounds import Guesses, disproved
@@ -110,12 +110,13 @@ def disproves(key: str, views: tuple[Counted, Counted]) -> bool:
 @contextmanager
 def rho_times(factor: int) -> Iterator[None]:
     """Within the block, draw Gaussian noise as if the declared rho were multiplied by `factor`."""
+    draw_noise = gaussian_sampler.sample
 
     def sample(noise: DiscreteGaussian, *rest: Any) -> Any:
         wrong = DiscreteGaussian(noise.rho * factor, noise.squared_sensitivity)
-        return gaussian_sampler.sample(wrong, *rest)
+        return draw_noise(wrong, *rest)
 
-    with mock.patch.object(gaussian_meter, "sample", sample):
+    with mock.patch.object(gaussian_sampler, "sample", sample):
         yield
 
 

@@ -82,8 +82,6 @@ SETTINGS = {
     "least_reward": 1.0,
     "travel_metres": 3000.0,
     "worker_share": 0.1,
-    "model": "field",
-    "density": "bilinear",
 }
 
 NOTES: list[Note] = [{"text": "The harbour is fullest.", "longitude": 10.07, "latitude": 50.06}]
@@ -139,7 +137,7 @@ BODIES: dict[str, Any] = {
     "release_publish": {"notes_sha256": checksum(NOTES)},
     "release_reject": {"reason": "Too little stands out from the noise."},
     "release_query": {"polygon": TRIANGLE},
-    "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
+    "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS},
     "plan_radius": {
         "release": RELEASE_ID,
         "reward": 4,

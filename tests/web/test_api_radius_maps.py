@@ -71,7 +71,7 @@ def test_the_radius_planned_at_a_position_lies_within_its_band(release: Release)
     for task in answer["tasks"]:
         here = shapely.Point(task["longitude"], task["latitude"])
         limits = next(limits for limits, shape in bands if shape.intersects(here))
-        metres = task["plans"]["uniform"]["radius_metres"]
+        metres = task["radius_metres"]
         if metres is None or not limits["from_metres"] <= metres <= limits["to_metres"]:
             outside += 1
             assert borders.distance(here) <= step

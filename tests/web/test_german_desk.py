@@ -14,6 +14,7 @@ from django.utils import translation
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import UploadState
@@ -80,10 +81,14 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
     campaign_create(
         organisation=desk.organisation,
         release=published,
-        name="Herbst",
-        tasks=[{"longitude": 10.05, "latitude": 50.05}],
-        settings=SETTINGS,
-        shared=False,
+        request=NewCampaign.read(
+            {
+                "release": published.pk,
+                "name": "Herbst",
+                "tasks": [{"longitude": 10.05, "latitude": 50.05}],
+                "settings": SETTINGS,
+            }
+        ),
         created_by=desk.user,
     )
     read = dataset.uploads.get(state=UploadState.READY)

@@ -9,7 +9,10 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.pages.planner import INITIAL
+from dpgeo.postprocess.tasks.settings import Conditions
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import (
     clusters_release,
@@ -28,8 +31,6 @@ SETTINGS = {
     "least_reward": 1.0,
     "travel_metres": 3000.0,
     "worker_share": 1.0,
-    "model": "field",
-    "density": "bilinear",
 }
 
 
@@ -38,10 +39,15 @@ def keep(release: Release, *, shared: bool) -> Campaign:
     return campaign_create(
         organisation=organisation,
         release=release,
-        name="Lamps",
-        tasks=[{"longitude": 4.56, "latitude": 52.2}],
-        settings=SETTINGS,
-        shared=shared,
+        request=NewCampaign.read(
+            {
+                "release": release.pk,
+                "name": "Lamps",
+                "tasks": [{"longitude": 4.56, "latitude": 52.2}],
+                "settings": SETTINGS,
+                "shared": shared,
+            }
+        ),
         created_by=make_member(organisation, f"keeper-{shared}"),
     )
 
@@ -94,3 +100,13 @@ def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
     assert client.post(change, {"name": "Mine"}).status_code == 404
     assert client.post(delete).status_code == 404
     assert Campaign.objects.get().name == "Lamps"
+
+
+def test_the_form_asks_for_conditions_as_the_api_declares_them(client: Client) -> None:
+    install(make_dataset(), contour_release())
+    page = client.get(reverse("plan")).content.decode()
+    assert 'id="travel_metres" name="travel_metres" type="number" min="0" max="200000"' in page
+    for name in INITIAL:
+        field = Conditions.model_fields[name]
+        assert f'<label class="label" for="{name}">{field.title}</label>' in page
+        assert f'<p class="hint">{field.description}</p>' in page

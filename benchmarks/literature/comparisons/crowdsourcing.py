@@ -1,12 +1,12 @@
 """Radii within which workers are asked to do a task, so that 9 of 10 tasks are accepted.
 
 All systems read the same released contours of 3,000 workers in a generated city of 16 km; 150 tasks
-have equal rewards. `planned` is the share of tasks with a radius above 0 and within the travel
-limit, `success` (ASR) the share of tasks that some worker accepts, with workers at their true
-positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are computed
-over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over the
-planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts. For
-a radius r, 2r/3 is the expected distance of those asked; `spread` is the distance between its
+have equal rewards unless stated. `planned` is the share of tasks with a radius above 0 and within
+the travel limit, `success` (ASR) the share of tasks that some worker accepts, with workers at their
+true positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are
+computed over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over
+the planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts.
+For a radius r, 2r/3 is the expected distance of those asked; `spread` is the distance between its
 quartiles (the authors' boxplot), `distance_error` (DE) its mean difference from their true mean
 distance, in metres, and `cost` (EC) the rewards paid and 0.01 for each worker asked, for each task.
 """
@@ -23,13 +23,15 @@ from numpy.typing import NDArray
 
 from benchmarks.evaluation.tasks import outcome
 from benchmarks.generated import generated
+from benchmarks.literature.allocations import compared_plan
 from benchmarks.literature.circle import expanded_radius, printed_radius
 from benchmarks.literature.comparisons.own import MAP_SEED
 from benchmarks.literature.trials import Line, Options, line
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.postprocess.tasks.plan import Allocation, Model, Plan, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.plan import Plan, Tasks
+from dpgeo.postprocess.tasks.settings import Settings
 from dpgeo.postprocess.tasks.surface import density_surface
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -56,7 +58,7 @@ SETTINGS = Settings(
 
 def compare(options: Options, target: float = TARGET, reward: float = REWARD) -> Iterator[Line]:
     """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
-    asked = dataclasses.replace(SETTINGS, target=target, total_reward=reward * TASKS)
+    asked = SETTINGS.model_copy(update={"target": target, "total_reward": reward * TASKS})
     area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
     lon, lat = _people(WORKERS, 1)
     longitude, latitude = _people(TASKS, 2)
@@ -72,21 +74,17 @@ def compare(options: Options, target: float = TARGET, reward: float = REWARD) ->
     mechanism = find_mechanism("contours")
     params = parse_parameters(mechanism.params, {"cells": CELLS})
 
-    def planned(
-        model: Model, random: Generator, allocation: Allocation = Allocation.UNIFORM
-    ) -> Plan:
+    def planned(model: str, random: Generator, allocation: str = "uniform") -> Plan:
         entropy = SeededEntropy(int(random.integers(1 << 32)))
         surface = density_surface(run(mechanism, view, params, options.epsilon, entropy, {}))
-        settings = dataclasses.replace(asked, model=model)
-        [plan] = plan_tasks(surface, area, tasks, settings, [allocation])
-        return plan
+        return compared_plan(surface, area, tasks, asked, model, allocation)
 
     def judged(plan: Plan, radius: Floats) -> Mapping[str, float]:
         usable = (radius > 0) & (radius <= asked.travel_metres)
         chosen = dataclasses.replace(plan, radius=np.where(usable, radius, np.nan))
         if not usable.any():
             return {"planned": 0.0, "success": 0.0, "asked": 0.0, "rejected": 1.0}
-        result = outcome(chosen, tasks, asked.acceptance, lon, lat)
+        result = outcome(chosen, tasks, asked, lon, lat)
         figures = {
             "planned": float(usable.mean()),
             "success": result.success_rate * float(usable.mean()),
@@ -102,28 +100,27 @@ def compare(options: Options, target: float = TARGET, reward: float = REWARD) ->
         return {name: value for name, value in figures.items() if np.isfinite(value)}
 
     def published(random: Generator, formula: str) -> Mapping[str, float]:
-        plan = planned(Model.CIRCLE, random)
+        plan = planned("circle", random)
         density = np.maximum(plan.density, 1e-12) * METRES_IN_KILOMETRE**2
         pull = np.full(TASKS, asked.willingness * reward / METRES_IN_KILOMETRE)
         solve = expanded_radius if formula == "13.16" else printed_radius
         return judged(plan, solve(target, density, pull) * METRES_IN_KILOMETRE)
 
-    def own(
-        random: Generator, model: Model, allocation: Allocation = Allocation.UNIFORM
-    ) -> Mapping[str, float]:
+    def own(random: Generator, model: str, allocation: str = "uniform") -> Mapping[str, float]:
         plan = planned(model, random, allocation)
         return judged(plan, np.nan_to_num(plan.radius, nan=np.inf))
 
     source = "Zhu et al. 2017"
     yield line("13.14 as printed", source, lambda r: published(r, "13.14"), options)
     yield line("13.16, in kilometres", source, lambda r: published(r, "13.16"), options)
-    yield line("circle, solved exactly", source, lambda r: own(r, Model.CIRCLE), options)
-    yield line("dpgeo, Poisson field", "dpgeo", lambda r: own(r, Model.FIELD), options)
-    for name, model, whose in (
-        ("circle, rewards by radius", Model.CIRCLE, source),
-        ("dpgeo, rewards by radius", Model.FIELD, "dpgeo"),
+    yield line("circle, solved exactly", source, lambda r: own(r, "circle"), options)
+    yield line("Poisson field, equal rewards", "dpgeo", lambda r: own(r, "field"), options)
+    for name, model, whose, allocation in (
+        ("circle, rewards by radius", "circle", source, "optimised"),
+        ("field, rewards by radius", "field", source, "optimised"),
+        ("dpgeo, fewest people", "field", "dpgeo", "optimal"),
     ):
-        yield line(name, whose, partial(own, model=model, allocation=Allocation.OPTIMISED), options)
+        yield line(name, whose, partial(own, model=model, allocation=allocation), options)
 
 
 def _spread(radius: Floats) -> float:

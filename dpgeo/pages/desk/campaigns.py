@@ -34,7 +34,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     if not organisations_of(user).exists():
         raise Http404("No such page.")
     # Tasks are not loaded: a campaign may have thousands of tasks, and the list does not show them.
-    stored = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
+    stored = campaigns_of(user).select_related("created_by").defer("plan")
     page = Paginator(stored, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
     context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)

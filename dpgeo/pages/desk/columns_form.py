@@ -128,6 +128,8 @@ class ColumnsForm(DeskForm):
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
+    skip = forms.CharField(required=False, widget=forms.HiddenInput)
+    row_names = forms.CharField(required=False, widget=forms.HiddenInput)
     sheet = forms.CharField(required=False, widget=forms.HiddenInput)
 
     def __init__(

@@ -46,7 +46,12 @@ def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
         coloured_from=None
         if first.coloured_from is None
         else np.concatenate([_coloured_from(layer) for layer in slices]),
-        columns={"name": np.repeat([layer.title for layer in slices], len(first)).astype(object)},
+        columns={
+            "name": np.repeat(
+                np.array([layer.title for layer in slices], dtype=object),
+                [len(layer) for layer in slices],
+            )
+        },
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
@@ -28,7 +27,7 @@ RING_POWER = 1.75
 This makes rings narrower near the task, where more people accept.
 """
 
-FEWEST_POINTS, MOST_POINTS = 8, 48
+MIN_POINTS, MAX_POINTS = 8, 48
 """Smallest and largest number of points at which a ring is sampled.
 
 Between these limits, the number of points is the ring's area divided by a cell's.
@@ -40,30 +39,17 @@ TOGETHER = 1024
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
 
-class DensityRule(StrEnum):
-    """Method of reading the density at a position.
-
-    BILINEAR interpolates between the centres of cells. CONTOURS interpolates in the same way and
-    then applies `between_lines`.
-    """
-
-    BILINEAR = "bilinear"
-    CONTOURS = "contours"
-
-
 @dataclass(frozen=True, eq=False)
 class DensitySurface:
     """Surface of the expected number of people per square metre, never negative.
 
     `counts` (rows, columns) holds the expected people in each cell, and `noise` (rows, columns) the
-    variance of each cell's noise. `lines` (m,) holds the densities of the release's contour lines
-    in people per square metre, in ascending order; it is empty for a release without contour lines.
+    variance of each cell's noise.
     """
 
     grid: Grid
     counts: Floats
     noise: Floats
-    lines: Floats
 
     @cached_property
     def ground(self) -> Floats:
@@ -84,16 +70,14 @@ class DensitySurface:
             levels.append(counts / np.maximum(area, np.finfo(np.float64).tiny))
         return [np.pad(level, 1, mode="edge") for level in levels]
 
-    def at(
-        self, longitude: Floats, latitude: Floats, rule: DensityRule = DensityRule.BILINEAR
-    ) -> Floats:
+    def at(self, longitude: Floats, latitude: Floats) -> Floats:
         """Return the number of people per square metre at positions (n,) in degrees.
 
-        `rule` says how the density is interpolated between cells. Outside the grid it is 0.
+        It is interpolated bilinearly between the centres of cells. Outside the grid it is 0.
         """
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y, 0)
-        return self._ruled(self._read(column, row, 0), rule)
+        return self._read(column, row, 0)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
         """Return, for each position (n,), the noise variance of its cell's count divided by the
@@ -105,9 +89,7 @@ class DensitySurface:
         noise = self.noise.ravel()[np.maximum(cell, 0)] / self.ground[row]
         return np.where(cell >= 0, noise, 0.0)
 
-    def rings(
-        self, longitude: Floats, latitude: Floats, edges: Floats, rule: DensityRule
-    ) -> Floats:
+    def rings(self, longitude: Floats, latitude: Floats, edges: Floats) -> Floats:
         """Return the mean densities (n, k) of k rings around each of n positions in degrees.
 
         `edges` (k + 1,) holds the radii that bound the rings, in metres. Each ring is sampled at
@@ -121,13 +103,11 @@ class DensitySurface:
         for start in range(0, len(x), TOGETHER):
             chunk = slice(start, start + TOGETHER)
             densities[chunk] = self._rings(
-                x[chunk, None], y[chunk, None], scale[chunk, None] / self.grid.cell, edges, rule
+                x[chunk, None], y[chunk, None], scale[chunk, None] / self.grid.cell, edges
             )
         return densities
 
-    def _rings(
-        self, x: Floats, y: Floats, scale: Floats, edges: Floats, rule: DensityRule
-    ) -> Floats:
+    def _rings(self, x: Floats, y: Floats, scale: Floats, edges: Floats) -> Floats:
         """Return the mean densities (n, k) of rings for a chunk of positions; see `rings`.
 
         `x` and `y` (n, 1) are in Web Mercator; `scale` (n, 1) is in cells per metre on the ground.
@@ -136,7 +116,7 @@ class DensitySurface:
         densities = np.empty((len(x), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):
             area = math.pi * (outer**2 - inner**2)
-            points = int(np.clip(area / cell**2, FEWEST_POINTS, MOST_POINTS))
+            points = int(np.clip(area / cell**2, MIN_POINTS, MAX_POINTS))
             spacing = math.sqrt(area / points)
             level = round(math.log2(max(spacing / cell, 1.0)))
             level = min(level, len(self._pyramid) - 1)
@@ -149,7 +129,7 @@ class DensitySurface:
             column, row = self._place(x, y, level)
             step = scale / 2**level
             density = self._read(column + step * east, row - step * north, level)
-            densities[:, ring] = self._ruled(density, rule).mean(axis=1)
+            densities[:, ring] = density.mean(axis=1)
         return densities
 
     def _place(self, x: Floats, y: Floats, level: int) -> tuple[Floats, Floats]:
@@ -190,25 +170,6 @@ class DensitySurface:
         upper += lower
         upper[outside] = 0.0
         return np.asarray(upper)
-
-    def _ruled(self, density: Floats, rule: DensityRule) -> Floats:
-        return between_lines(density, self.lines) if rule is DensityRule.CONTOURS else density
-
-
-def between_lines(density: Floats, lines: Floats) -> Floats:
-    """Round densities to the values that can be read from a contour map.
-
-    This is the rule of Zhu, Li, Zhou and Yu 2017. A density equal to a line's value is kept, and a
-    density between two lines becomes the mean of the two. Above the highest line the result is the
-    value of that line; below the lowest line it is 0, since the map shows nothing there. `lines`
-    (m,) must be in ascending order; the result has the shape of `density`.
-    """
-    if not lines.size:
-        return np.zeros_like(density)
-    values = np.concatenate([[0.0], (lines[1:] + lines[:-1]) / 2, lines[-1:]])
-    above = np.searchsorted(lines, density, side="right")
-    on_line = lines[np.maximum(above - 1, 0)] == density
-    return np.where(on_line, density, values[above])
 
 
 def ring_edges(travel_metres: float) -> Floats:

@@ -1,4 +1,4 @@
-"""Plans for a campaign of paid tasks on a released map: task regions and rewards.
+"""Plans for a campaign of paid tasks on a released map: whom to notify, and what to offer.
 
 Everything is computed from a public surface and the operator's own tasks. No private data are read
 and no budget is spent. A task that cannot be planned gets a reason and does not affect the others.
@@ -14,38 +14,14 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import InvalidInput
 from dpgeo.phrases import shown_by_scripts
 from dpgeo.postprocess.tasks import rewards
-from dpgeo.postprocess.tasks.acceptance import Acceptance
-from dpgeo.postprocess.tasks.density import DensityRule, DensitySurface, ring_edges
-from dpgeo.postprocess.tasks.radius import CircleReach, FieldReach, Reach
+from dpgeo.postprocess.tasks.density import DensitySurface, ring_edges
+from dpgeo.postprocess.tasks.reach import Reach
+from dpgeo.postprocess.tasks.settings import Settings
 from dpgeo.spatial.area import StudyArea
 
 Floats = NDArray[np.float64]
-
-MOST_TRAVEL_METRES = 200_000.0
-
-LARGEST = 1e12
-"""Upper limit on rewards and on metres per unit of reward, far above any plausible value."""
-
-
-class Model(StrEnum):
-    """Model of the workers around a task: a Poisson field, or a circle of uniform density.
-
-    `dpgeo.postprocess.tasks.radius` defines both models.
-    """
-
-    FIELD = "field"
-    CIRCLE = "circle"
-
-
-class Allocation(StrEnum):
-    """Method of allocating the total reward; see `dpgeo.postprocess.tasks.rewards`."""
-
-    UNIFORM = "uniform"
-    OPTIMISED = "optimised"
-    OPTIMAL = "optimal"
 
 
 class Reason(StrEnum):
@@ -96,51 +72,6 @@ REASONS = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Settings of a campaign of paid tasks. Raises InvalidInput for an invalid value.
-
-    `target` is the task success probability E, above 0 and at most 1. `total_reward` is divided
-    among all tasks. `willingness` (c, in metres per unit of reward), `least_reward` (w0, below
-    which nobody accepts) and `travel_metres` (MTD, the travel limit) are explained in
-    `dpgeo.postprocess.tasks.acceptance`. `worker_share`, above 0 and at most 1, is the share of the
-    people on the map who are workers.
-    """
-
-    target: float
-    total_reward: float
-    willingness: float
-    least_reward: float
-    travel_metres: float
-    worker_share: float = 1.0
-    model: Model = Model.FIELD
-    density: DensityRule = DensityRule.BILINEAR
-
-    def __post_init__(self) -> None:
-        check_number(self.target, "target", 0.0, 1.0, above=True)
-        check_number(self.total_reward, "total_reward", 0.0, LARGEST)
-        check_number(self.willingness, "willingness", 0.0, LARGEST, above=True)
-        check_number(self.least_reward, "least_reward", 0.0, LARGEST)
-        check_number(self.travel_metres, "travel_metres", 0.0, MOST_TRAVEL_METRES)
-        check_number(self.worker_share, "worker_share", 0.0, 1.0, above=True)
-
-    @property
-    def acceptance(self) -> Acceptance:
-        """The model of the probability that a worker accepts a task."""
-        return Acceptance(
-            willingness=self.willingness,
-            least_reward=self.least_reward,
-            travel_metres=self.travel_metres,
-        )
-
-    @property
-    def needed(self) -> float:
-        """Required expected number of acceptances, -ln(1 - target), which is inf for a target
-        of 1.
-        """
-        return -math.log1p(-self.target) if self.target < 1 else math.inf
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tasks:
     """Positions (n,) of tasks in degrees, and their fixed rewards (n,).
@@ -155,7 +86,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """Plans of n tasks under one allocation, as arrays (n,) with NaN for unknown values.
+    """Plans of n tasks, as arrays (n,) with NaN for unknown values.
 
     `radius`, in metres, is NaN if a task has none. `notified` is the expected number of workers
     within the radius or, if there is none, within the travel limit. `margin` is the half-width of
@@ -165,7 +96,6 @@ class Plan:
     workers per square metre at the task.
     """
 
-    allocation: Allocation
     reward: Floats
     radius: Floats
     notified: Floats
@@ -181,44 +111,35 @@ class Plan:
         return np.isfinite(self.radius)
 
 
-def plan_tasks(
-    surface: DensitySurface,
-    area: StudyArea,
-    tasks: Tasks,
-    settings: Settings,
-    allocations: Sequence[Allocation],
-) -> list[Plan]:
-    """Compute one plan for each method of allocating the total reward."""
+def plan_tasks(surface: DensitySurface, area: StudyArea, tasks: Tasks, settings: Settings) -> Plan:
+    """Divide the total reward among the tasks without a fixed one, and compute each radius."""
     reason = _misplaced(tasks, area, settings)
-    density = np.full(len(tasks.longitude), np.nan)
+    names = ("reward", "radius", "notified", "margin", "acceptance", "success", "density")
+    columns = {name: np.full(len(reason), np.nan) for name in names}
     inside = np.flatnonzero(reason == Reason.PLANNED)
-    reach, density_at, reasons_near = _reach(surface, tasks, inside, settings)
-    density[inside] = density_at
-    reason[inside] = reasons_near
-    feasible = reasons_near == Reason.PLANNED
-    feasible_tasks = inside[feasible]
-    return [
-        _planned(
-            surface, tasks, settings, allocation, reach, feasible_tasks, density, reason.copy()
-        )
-        for allocation in allocations
-    ]
-
-
-def check_number(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
-    """Raise InvalidInput for the field `name` unless a number is finite and within its limits.
-
-    `high` is allowed, and so is `low` unless `above` is true.
-    """
-    if not math.isfinite(value) or value < low or value > high or (above and value == low):
-        raise InvalidInput(
-            "Must be a number above {low:g} and at most {high:g}."
-            if above
-            else "Must be a number at least {low:g} and at most {high:g}.",
-            low=low,
-            high=high,
-            field=name,
-        )
+    reach, columns["density"][inside], reason[inside] = _reach(surface, tasks, inside, settings)
+    feasible = np.flatnonzero(reason == Reason.PLANNED)
+    offered = _rewards(reach, tasks.reward[feasible], settings)
+    if offered is None:
+        reason[feasible] = Reason.TOTAL_TOO_LOW
+        return Plan(reasons=list(reason), **columns)
+    expected = reach.expect(offered)
+    reached = np.isfinite(expected.radius)
+    reason[feasible[~reached]] = Reason.OUT_OF_REACH
+    within = np.where(reached, expected.radius, settings.travel_metres)
+    columns["reward"][feasible] = offered
+    columns["radius"][feasible] = np.where(reached, expected.radius, np.nan)
+    columns["success"][feasible] = np.where(reached, settings.target, expected.success)
+    columns["notified"][feasible] = expected.notified
+    columns["acceptance"][feasible] = expected.acceptance
+    noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
+    deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
+    # A margin of ln 20 / sqrt 2 standard errors covers 95 % of Laplace noise, and more than that of
+    # a sum of several Laplace variables. For Gaussian noise, the surface's variances were computed
+    # from margins with the same factor, so the factor cancels out and the margins of sums are
+    # exact.
+    columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
+    return Plan(reasons=list(reason), **columns)
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
@@ -230,9 +151,8 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
     inside = area.covers(
         np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)
     )
-    too_low = tasks.reward < settings.least_reward
     reason = np.full(len(place), Reason.PLANNED, dtype=object)
-    reason[too_low] = Reason.REWARD_TOO_LOW
+    reason[tasks.reward < settings.least_reward] = Reason.REWARD_TOO_LOW
     if settings.travel_metres == 0:
         reason[:] = Reason.NO_TRAVEL
     if settings.target == 1:
@@ -252,67 +172,23 @@ def _reach(
     if it can.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
-    density = surface.at(lon, lat, settings.density) * settings.worker_share
-    reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)
-    model, needed = settings.acceptance, settings.needed
-    if settings.model is Model.CIRCLE:
-        reasons[density <= 0] = Reason.NOBODY_NEAR
-        feasible = reasons == Reason.PLANNED
-        return (
-            CircleReach(acceptance_model=model, needed=needed, density=density[feasible]),
-            density,
-            reasons,
-        )
     edges = ring_edges(settings.travel_metres)
-    rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
+    rings = surface.rings(lon, lat, edges) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
+    reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)
     # Even if everyone within the travel limit accepts, too few people do.
-    reasons[people <= needed] = Reason.TOO_FEW_NEAR
+    reasons[people <= settings.needed] = Reason.TOO_FEW_NEAR
     reasons[people <= 0] = Reason.NOBODY_NEAR
-    feasible = reasons == Reason.PLANNED
-    reach = FieldReach(acceptance_model=model, needed=needed, edges=edges, density=rings[feasible])
-    return reach, density, reasons
+    reach = Reach(
+        willingness=settings.willingness,
+        needed=settings.needed,
+        edges=edges,
+        density=rings[reasons == Reason.PLANNED],
+    )
+    return reach, surface.at(lon, lat) * settings.worker_share, reasons
 
 
-def _planned(
-    surface: DensitySurface,
-    tasks: Tasks,
-    settings: Settings,
-    allocation: Allocation,
-    reach: Reach,
-    feasible: NDArray[np.intp],
-    density: Floats,
-    reason: NDArray[np.object_],
-) -> Plan:
-    size = len(reason)
-    columns = {name: np.full(size, np.nan) for name in ("reward", "radius", "notified", "margin")}
-    columns |= {name: np.full(size, np.nan) for name in ("acceptance", "success")}
-    offered = _rewards(reach, tasks.reward[feasible], settings, allocation)
-    if offered is None:
-        reason[feasible] = Reason.TOTAL_TOO_LOW
-    elif len(feasible):
-        expected = reach.expect(offered)
-        reached = np.isfinite(expected.radius)
-        reason[feasible[~reached]] = Reason.OUT_OF_REACH
-        within = np.where(reached, expected.radius, settings.travel_metres)
-        columns["reward"][feasible] = offered
-        columns["radius"][feasible] = np.where(reached, expected.radius, np.nan)
-        columns["success"][feasible] = np.where(reached, settings.target, expected.success)
-        columns["notified"][feasible] = expected.notified
-        columns["acceptance"][feasible] = expected.acceptance
-        noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
-        deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # A margin of ln 20 / sqrt 2 standard errors covers 95 % of Laplace noise, and more than
-        # that of a sum of several Laplace variables. For Gaussian noise, the surface's variances
-        # were computed from margins with the same factor, so the factor cancels out and the margins
-        # of sums are exact.
-        columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
-    return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
-
-
-def _rewards(
-    reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
-) -> Floats | None:
+def _rewards(reach: Reach, fixed: Floats, settings: Settings) -> Floats | None:
     """Return the rewards (n,) for the tasks in `reach`.
 
     Returns None if the total reward does not pay for the fixed rewards and the least reward for all
@@ -327,12 +203,6 @@ def _rewards(
     if total < least * tasks or total <= 0:
         return None
     offered = fixed.copy()
-    free_reach = reach.part(free)
-    if allocation is Allocation.UNIFORM:
-        offered[free] = rewards.uniform(tasks, total)
-    elif allocation is Allocation.OPTIMISED:
-        offered[free] = rewards.optimised(free_reach, tasks, total, least)
-    else:
-        limit = rewards.SATISFIED * settings.travel_metres / settings.willingness
-        offered[free] = rewards.optimal(free_reach, tasks, total, least, limit)
+    limit = rewards.SATISFIED * settings.travel_metres / settings.willingness
+    offered[free] = rewards.allocate(reach.part(free), tasks, total, least, limit)
     return offered

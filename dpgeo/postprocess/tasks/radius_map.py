@@ -1,9 +1,9 @@
 """Contours of the notification radius r(x) over a study area.
 
-A single task with reward w is planned at every point of a lattice, and in the field model also
-halfway between neighbouring points; r is interpolated linearly between all these points. Lines are
-drawn at the levels 1, 2, 5, 10, ... metres, and bands between them. If the target cannot be met
-within the travel limit, r is infinite: the part of the area outside all bands is out of reach.
+A single task with reward w is planned at every point of a lattice, and halfway between neighbouring
+points; r is interpolated linearly between all these points. Lines are drawn at the levels 1, 2, 5,
+10, ... metres, and bands between them. If the target cannot be met within the travel limit, r is
+infinite: the part of the area outside all bands is out of reach.
 
 Everything is computed from a public surface: this is post-processing and costs no privacy. Bands
 have no margin of error of their own; r inherits the noise of the map (see docs/crowdsourcing.md).
@@ -23,33 +23,23 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import InvalidInput
 from dpgeo.postprocess.contours import DECIMALS, polygons_between
 from dpgeo.postprocess.tasks.density import DensitySurface
-from dpgeo.postprocess.tasks.plan import (
-    LARGEST,
-    Allocation,
-    Model,
-    Plan,
-    Reason,
-    Settings,
-    Tasks,
-    check_number,
-    plan_tasks,
-)
+from dpgeo.postprocess.tasks.plan import Plan, Reason, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.settings import Conditions, Settings
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 Floats = NDArray[np.float64]
 
-FEWEST_POINTS, MOST_POINTS = 2, 48
+MIN_POINTS, MAX_POINTS = 2, 48
 """Fewest and most points of a lattice along its longer side.
 
 On a map of noise, whose bands have many vertices, 96 x 96 points took 1.2 s of processor time.
 """
 
-MOST_LINES = 6
+MAX_LINES = 6
 """Largest number of lines.
 
 Together with the band below the lowest line, this gives as many bands as the colour ramp has steps.
@@ -92,11 +82,7 @@ class Lattice:
 
     @classmethod
     def over(cls, area: StudyArea, points: int) -> Lattice:
-        """Build a lattice with at most `points` points along each side.
-
-        Raises InvalidInput if `check_points` rejects `points`.
-        """
-        check_points(points)
+        """Build a lattice with at most `points` points along each side."""
         west, east = _longitudes(area)
         _, south, _, north = area.bounds
         x, y = to_mercator([0.0, east - west], [south, north])
@@ -168,63 +154,47 @@ class RadiusMap:
     out_of_reach: Any
 
 
-def check_points(points: int) -> None:
-    """Raise InvalidInput unless a lattice may have this many points along its longer side."""
-    if not FEWEST_POINTS <= points <= MOST_POINTS:
-        raise InvalidInput(
-            "Must be a whole number from {low} to {high}.",
-            low=FEWEST_POINTS,
-            high=MOST_POINTS,
-            field="lattice",
-        )
-
-
 def radius_map(
     surface: DensitySurface,
     area: StudyArea,
     lattice: Lattice,
     reward: float,
-    settings: Settings,
+    conditions: Conditions,
 ) -> RadiusMap:
-    """Plan a task with this reward at each point of the lattice, and draw contours of the radius.
-
-    The total reward in the settings is not used. Raises InvalidInput for an invalid reward.
-    """
-    check_number(reward, "reward", 0.0, LARGEST)
-    # In the circle model, radii change only where cells do, so a lattice of half the spacing would
-    # improve little.
-    step = 1 if settings.model is Model.CIRCLE else 2
-    solved = lattice if step == 1 else lattice.halved
-    longitude, latitude = solved.positions
+    """Plan a task with this reward at each point of the lattice; draw contours of the radius."""
+    fine = lattice.halved
+    longitude, latitude = fine.positions
     rewards = np.full(len(longitude), float(reward))
     tasks = Tasks(longitude=longitude, latitude=latitude, reward=rewards)
-    plan = plan_tasks(surface, WORLD, tasks, settings, [Allocation.UNIFORM])[0]
-    reasons = np.full(solved.near.shape, Reason.OUTSIDE_AREA, dtype=object)
-    reasons[solved.near] = np.array(plan.reasons, dtype=object)
-    reach = _reach_limit(settings)
+    # Every task has a fixed reward, so there is nothing to divide.
+    settings = Settings(**dict(conditions), total_reward=0.0)
+    plan = plan_tasks(surface, WORLD, tasks, settings)
+    reasons = np.full(fine.near.shape, Reason.OUTSIDE_AREA, dtype=object)
+    reasons[fine.near] = np.array(plan.reasons, dtype=object)
     drawn = RadiusMap(
         lattice=lattice,
-        radius=_placed(solved, plan.radius)[::step, ::step],
-        notified=_placed(solved, np.where(plan.planned, plan.notified, np.nan))[::step, ::step],
-        reasons=reasons[::step, ::step],
+        radius=_placed(fine, plan.radius)[::2, ::2],
+        notified=_placed(fine, np.where(plan.planned, plan.notified, np.nan))[::2, ::2],
+        reasons=reasons[::2, ::2],
         bands=[],
         lines=[],
         out_of_reach=_multiple([area.shape], shapely.MultiPolygon),
     )
-    continued = _placed(solved, _continued(plan, settings.needed, reach))
     if not plan.planned.any():
         return drawn
-    return _with_contours(drawn, area, _generator(solved, continued), continued, reach)
+    reach = conditions.travel_metres
+    continued = _placed(fine, _continued(plan, conditions.needed, reach))
+    return _with_contours(drawn, area, _generator(fine, continued), continued, reach)
 
 
 def levels_between(low: float, high: float) -> list[float]:
     """Return the numbers 1, 2, 5, 10, 20, ... above `low` and below `high`, in ascending order.
 
-    If there are more than MOST_LINES, only the highest ones are returned.
+    If there are more than MAX_LINES, only the highest ones are returned.
     """
     powers = range(max(1, math.ceil(math.log10(high)) + 1))
     steps = [float(digit * 10**power) for power in powers for digit in (1, 2, 5)]
-    return [step for step in steps if low < step < high][-MOST_LINES:]
+    return [step for step in steps if low < step < high][-MAX_LINES:]
 
 
 def _with_contours(
@@ -257,15 +227,6 @@ def _with_contours(
         lines=[line for line in lines if not line.shape.is_empty],
         out_of_reach=_multiple([rest], shapely.MultiPolygon),
     )
-
-
-def _reach_limit(settings: Settings) -> float:
-    """Return the largest radius within which people may be asked, in metres.
-
-    In the circle model it is 1.5 times the travel limit, because the mean distance in a circle is
-    two thirds of its radius.
-    """
-    return settings.travel_metres * (1.5 if settings.model is Model.CIRCLE else 1.0)
 
 
 def _upper_limit(highest: float, reach: float) -> float:

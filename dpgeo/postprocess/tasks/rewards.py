@@ -1,19 +1,18 @@
 """Allocation of a total reward among tasks.
 
-`uniform` gives every task the same reward. `optimised` is the method of Zhu, Li, Zhou and Yu 2017,
-section 13.3.3.2: each task gets the least reward w0, and the remainder of the total W is divided in
-proportion to the radius that each task would need if all rewards were equal. `optimal` minimises
-the total number of people notified for all tasks:
+The total number of people notified for all tasks is minimised:
 
     minimise sum N_i(w_i)   subject to  sum w_i <= W,  w_i >= w0
 
-N_i(w) is the number of people to notify for task i at reward w; it decreases with w. Every N_i is
-evaluated at the same rewards and replaced by its lower convex hull, which makes the problem convex
-and piecewise linear. The solution buys the steepest edges of all hulls first until W is spent; the
-last edge may be bought in part. The result is exact for the hulls, without iteration. If an N_i is
-not convex, the result is inexact for at most one task, the one whose edge is bought in part
-(Shapley and Folkman). If a task cannot meet its target below some reward, the task's first reward
-is that one. If W does not suffice for all tasks, those with the lowest starting rewards are served.
+W is the total, and w0 the least reward. N_i(w) is the number of people to notify for task i at
+reward w; it decreases with w. Every N_i is evaluated at the same rewards and replaced by its lower
+convex hull, which makes the problem convex and piecewise linear. The solution buys the steepest
+edges of all hulls first until W is spent; the last edge may be bought in part. The result is exact
+for the hulls, without iteration. If an N_i is not convex, the result is inexact for at most one
+task, the one whose edge is bought in part (Shapley and Folkman). If a task cannot meet its target
+below some reward, the task's first reward is that one. If W does not suffice for all tasks, those
+with the lowest starting rewards are served. `benchmarks/crowdsourcing.py` compares this allocation
+with equal rewards and with that of Zhu, Li, Zhou and Yu 2017, section 13.3.3.2.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.tasks.radius import Reach
+from dpgeo.postprocess.tasks.reach import Reach
 
 Floats = NDArray[np.float64]
 
@@ -39,22 +38,7 @@ c is the willingness to travel and w the reward. Nearly everyone within the limi
 """
 
 
-def uniform(tasks: int, total: float) -> Floats:
-    """Return the rewards (tasks,) that divide the total equally."""
-    return np.full(tasks, total / tasks)
-
-
-def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Pay every task the least reward, and divide the remainder in proportion to radius.
-
-    A task's radius here is the one that it would need if all rewards were equal (steps 1 to 3 of
-    Zhu, Li, Zhou and Yu 2017, section 13.3.3.2).
-    """
-    radius = reach.stretch(uniform(tasks, total))
-    return np.asarray(least + radius / radius.sum() * (total - least * tasks))
-
-
-def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
+def allocate(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
     """Compute the rewards (tasks,) for which the fewest people have to be notified.
 
     `pull_limit` is the largest useful reward (SATISFIED). A task gets the `least` reward if the

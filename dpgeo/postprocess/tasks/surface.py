@@ -1,4 +1,4 @@
-"""Density surface and measured regions of a release, for planning tasks."""
+"""Density surface of a release, for planning tasks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,19 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
-from dpgeo.postprocess.contours import SQUARE_KILOMETRE
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers
-from dpgeo.postprocess.layers.contours import DENSITY
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.tasks.density import DensitySurface
-from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
 Floats = NDArray[np.float64]
 
-MOST_CELLS = 1024
+MAX_CELLS = 1024
 """Largest number of cells per row or column of a surface; finer cells are summed in blocks."""
 
-LEAST_VARIANCE = 1e-12
+MIN_VARIANCE = 1e-12
 
 KNOWN = 2.0
 """In about 95 of 100 cases, a noisy sum lies within this many standard errors of the true sum."""
@@ -40,30 +37,18 @@ def density_surface(released: Released) -> DensitySurface:
     with the measured total; see `reconciled`. Raises Conflict for a release that has no counts of
     boxes or has time slices.
     """
-    drawn = layers(released)
-    box_layers = _plannable(drawn)
+    box_layers = _plannable(layers(released))
     last, measured = box_layers[-1], box_layers[0]
-    step = -(-max(last.grid.shape) // MOST_CELLS)
+    step = -(-max(last.grid.shape) // MAX_CELLS)
     people = expected_people(last)
     # If some cells were not measured, no measured total of all people is known to scale to.
     if measured.cells.sum() == last.cells.sum():
         people = reconciled(people, last.cells, measured.value, _variance(measured))
-    densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
     return DensitySurface(
         grid=_coarser(last.grid, step),
         counts=_pooled(last, people, released.area, step),
         noise=_pooled(measured, _variance(measured), released.area, step),
-        lines=densities[0] / SQUARE_KILOMETRE if densities else np.zeros(0),
     )
-
-
-def partition_of(released: Released) -> Partition:
-    """Return the measured regions of a release and the expected number of people in each.
-
-    Raises Conflict for a release that has no counts of boxes or has time slices.
-    """
-    layer = _plannable(layers(released))[0]
-    return Partition(layer.grid, layer.boxes, expected_people(layer))
 
 
 def expected_people(layer: BoxLayer) -> Floats:
@@ -72,7 +57,7 @@ def expected_people(layer: BoxLayer) -> Floats:
         return np.asarray(layer.columns["non_negative"], dtype=np.float64)
     if layer.kind == "inferred" and layer.value.size and layer.value.min() >= 0:
         return np.asarray(layer.value, dtype=np.float64)
-    return non_negative(layer.value, np.maximum(_variance(layer), LEAST_VARIANCE))
+    return non_negative(layer.value, np.maximum(_variance(layer), MIN_VARIANCE))
 
 
 def reconciled(

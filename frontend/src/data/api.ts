@@ -110,16 +110,11 @@ export type Lattice = {
 /** A plan of tasks. It is computed on request and not stored. */
 export type Plan = {
   release: string;
-  /** The release's contour lines, people per km². */
-  lines_per_km2: Array<number>;
-  /** Sums over the planned tasks, by allocation. */
-  totals: Record<string, PlanTotals>;
-  tasks: Array<Task>;
-  /** If requested. */
-  geocast?: RegionTotals;
+  totals: PlanTotals;
+  tasks: Array<PlannedTask>;
 };
 
-/** Sums over the planned tasks under one method of dividing the reward. */
+/** Sums over the planned tasks. */
 export type PlanTotals = {
   planned: number;
   not_planned: number;
@@ -129,8 +124,12 @@ export type PlanTotals = {
   largest_radius_metres: number;
 };
 
-/** The plan of a task under one method of dividing the total reward among tasks. `success` is the target probability if there is a notification radius; otherwise, it is the success probability if everybody within the travel limit is notified. `notified_margin` is the nominal 95 % margin of the number `notified`, for the map's noise alone. */
+/** A task with its plan, in the order in which tasks were sent. `success` is the target probability if there is a notification radius; otherwise, it is the success probability if everybody within the travel limit is notified. `notified_margin` is the nominal 95 % margin of the number `notified`, for the map's noise alone. */
 export type PlannedTask = {
+  name: string;
+  longitude: number | null;
+  latitude: number | null;
+  density_per_km2: number | null;
   reward: number | null;
   radius_metres: number | null;
   notified: number | null;
@@ -213,20 +212,6 @@ export type Reason = {
   explanation: string;
 };
 
-/** Sums over the regions of all tasks. */
-export type RegionTotals = {
-  /** The allocation that they were computed for. */
-  allocation: string;
-  planned: number;
-  not_planned: number;
-  /** How many tasks both regions and circles can meet. */
-  met_both_ways: number;
-  /** People in the regions of those tasks. */
-  notified: number;
-  /** People in their circles. */
-  notified_in_circles: number;
-};
-
 /** An answer scaled to a total of all the data. */
 export type Scaled = {
   estimate: number;
@@ -247,28 +232,4 @@ export type Scaling = {
   /** The upper end of the factor's interval. */
   high: number | null;
   meaning: string;
-};
-
-/** A task with its plans, in the order in which tasks were sent. */
-export type Task = {
-  name: string;
-  longitude: number | null;
-  latitude: number | null;
-  density_per_km2: number | null;
-  /** By allocation. */
-  plans: Record<string, PlannedTask>;
-  /** If requested; null for a task without a reward. */
-  geocast?: TaskRegions | null;
-};
-
-/** The regions of the map that are notified instead of a circle. */
-export type TaskRegions = {
-  regions: number;
-  notified: number;
-  /** The probability that anybody accepts. */
-  success: number;
-  /** Whether the target is reached. */
-  reached: boolean;
-  /** GeoJSON, in degrees. */
-  outline: Record<string, unknown>;
 };

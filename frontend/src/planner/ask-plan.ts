@@ -5,9 +5,6 @@ import { type Plan, planOf } from "./plan";
 import type { Settings } from "./settings";
 import type { Task } from "./tasks";
 
-/** Growing regions takes the server long, so larger plans are asked for without. */
-const MOST_GEOCASTS = 100;
-
 /** The server rejected the request; the message is for the reader, `field` the setting at fault or "". */
 export class Rejected extends Error {
   constructor(message: string, readonly field: string) {
@@ -15,13 +12,7 @@ export class Rejected extends Error {
   }
 }
 
-export type PlanRequest = {
-  tasks: readonly Task[];
-  settings: Settings;
-  allocation: string;
-  /** Whether to grow regions beside circles. */
-  geocast: boolean;
-};
+export type PlanRequest = { tasks: readonly Task[]; settings: Settings };
 
 export class PlanClient {
   private running: AbortController | null = null;
@@ -32,7 +23,7 @@ export class PlanClient {
   ) {}
 
   /** The plan, or null where another was asked for in the meantime. Throws Rejected. */
-  async plan({ tasks, settings, allocation, geocast }: PlanRequest): Promise<Plan | null> {
+  async plan({ tasks, settings }: PlanRequest): Promise<Plan | null> {
     this.running?.abort();
     const running = new AbortController();
     this.running = running;
@@ -40,17 +31,11 @@ export class PlanClient {
       const response = await fetch(this.address, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({
-          release: this.release,
-          tasks,
-          ...settings,
-          allocations: [allocation, "uniform"],
-          geocast: geocast && tasks.length <= MOST_GEOCASTS,
-        }),
+        body: JSON.stringify({ release: this.release, tasks, ...settings }),
         signal: running.signal,
       });
       if (!response.ok) throw await rejectedBy(response);
-      return planOf(tasks, (await response.json()) as PlanAnswer, allocation);
+      return planOf(tasks, (await response.json()) as PlanAnswer);
     } catch (error) {
       if (running.signal.aborted) return null;
       throw error;

@@ -1,4 +1,4 @@
-/** Tasks, and the circles and regions that they notify, drawn over the map. */
+/** Tasks, and the circles within which they notify people, drawn over the map. */
 import type { Map as MapLibre } from "maplibre-gl";
 import type { Palette } from "../colour/ramps";
 import { groundScale } from "../geometry/mercator";
@@ -46,52 +46,18 @@ export class Circles {
     canvas.height = Math.round(canvas.clientHeight * ratio);
     const pen = canvas.getContext("2d")!;
     pen.scale(ratio, ratio);
-    this.tasks.forEach((task, index) => this.drawRegions(pen, task, index));
     this.tasks.forEach((task, index) => this.drawCircle(pen, task, index));
     this.tasks.forEach((task, index) => this.drawMark(pen, task, index));
-  }
-
-  private drawRegions(pen: CanvasRenderingContext2D, { geocast }: PlannedTask, index: number): void {
-    if (!geocast?.regions) return;
-    const { accent } = this.palette();
-    const { type, coordinates } = geocast.outline;
-    const path = new Path2D();
-    for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
-      for (const [at, corner] of ring.entries()) {
-        const { x, y } = this.map.project([corner[0]!, corner[1]!]);
-        if (at) path.lineTo(x, y);
-        else path.moveTo(x, y);
-      }
-      path.closePath();
-    }
-    pen.globalAlpha = index === this.chosen ? 0.3 : 0.14;
-    pen.fillStyle = accent;
-    pen.fill(path, "evenodd");
-    pen.globalAlpha = 1;
-    pen.lineWidth = 1.2;
-    pen.strokeStyle = accent;
-    pen.stroke(path);
   }
 
   private drawCircle(pen: CanvasRenderingContext2D, task: PlannedTask, index: number): void {
     const place = this.place(task);
     if (!place) return;
-    const { ink, sheet, accent } = this.palette();
-    const circle = (metres: number): Path2D => {
-      const path = new Path2D();
-      path.arc(place.x, place.y, metres * place.perMetre, 0, 2 * Math.PI);
-      return path;
-    };
-    const { uniform, chosen } = task;
-    if (uniform?.radius_metres) {
-      pen.setLineDash([4, 3]);
-      pen.lineWidth = 1.3;
-      pen.strokeStyle = ink;
-      pen.stroke(circle(uniform.radius_metres));
-      pen.setLineDash([]);
-    }
-    if (!chosen?.radius_metres) return;
-    const ring = circle(chosen.radius_metres);
+    const radius = task.planned?.radius_metres;
+    if (!radius) return;
+    const { sheet, accent } = this.palette();
+    const ring = new Path2D();
+    ring.arc(place.x, place.y, radius * place.perMetre, 0, 2 * Math.PI);
     pen.lineWidth = 4.4;
     pen.strokeStyle = sheet;
     pen.stroke(ring);
@@ -111,7 +77,7 @@ export class Circles {
     if (!place) return;
     const { ink, sheet, accent } = this.palette();
     const numbered = this.tasks.length <= MOST_NUMBERED;
-    const unmet = task.chosen !== null && task.chosen.radius_metres === null;
+    const unmet = task.planned !== null && task.planned.radius_metres === null;
     pen.beginPath();
     pen.arc(place.x, place.y, numbered ? MARK : 3, 0, 2 * Math.PI);
     pen.fillStyle = index === this.chosen ? accent : sheet;

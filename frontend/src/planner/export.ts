@@ -5,19 +5,16 @@ import type { Plan } from "./plan";
 /** Corners of a circle. */
 const CORNERS = 64;
 
-const REGIONS = ["regions", "notified", "success"] as const;
 const COLUMNS = ["reward", "radius_metres", "notified", "notified_margin", "acceptance", "success", "reason"] as const;
 
-/** One row for each task, both ways to divide the reward beside each other. */
+/** One row for each task. */
 export function planCsv(plan: Plan): string {
-  const header = ["name", "longitude", "latitude", ...["uniform", "allocated"].flatMap((way) => COLUMNS.map((each) => `${way}_${each}`))];
-  if (plan.geocast) header.push(...REGIONS.map((each) => `geocast_${each}`));
-  const lines = plan.tasks.map(({ task, uniform, chosen, geocast }) => [
+  const header = ["name", "longitude", "latitude", ...COLUMNS];
+  const lines = plan.tasks.map(({ task, planned }) => [
     task.name,
     task.longitude,
     task.latitude,
-    ...[uniform, chosen].flatMap((planned) => COLUMNS.map((each) => planned?.[each] ?? "")),
-    ...(plan.geocast ? REGIONS.map((each) => geocast?.[each] ?? "") : []),
+    ...COLUMNS.map((each) => planned?.[each] ?? ""),
   ]);
   return [header, ...lines].map((cells) => cells.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
@@ -37,25 +34,20 @@ function quoted(cell: string | number | null): string {
   return `"${cell.replace(BEGINNING, "$&'").replace(/"/g, '""')}"`;
 }
 
-/** A point for every task, and what it notifies as polygons: its circle and its regions. */
+/** A point for every task, and the circle that it notifies as a polygon. */
 export function planGeoJson(plan: Plan): string {
-  const features = plan.tasks.flatMap(({ task, uniform, chosen, geocast }) => {
+  const features = plan.tasks.flatMap(({ task, planned }) => {
     const properties = {
       name: task.name,
-      ...Object.fromEntries(COLUMNS.map((each) => [`uniform_${each}`, uniform?.[each] ?? null])),
-      ...Object.fromEntries(COLUMNS.map((each) => [each, chosen?.[each] ?? null])),
+      ...Object.fromEntries(COLUMNS.map((each) => [each, planned?.[each] ?? null])),
     };
     const { longitude, latitude } = task;
     const placed = longitude !== null && latitude !== null;
     const point = placed ? { type: "Point", coordinates: [longitude, latitude] } : null;
     const parts: object[] = [{ type: "Feature", properties: { ...properties, feature: "task" }, geometry: point }];
-    if (chosen?.radius_metres && placed) {
-      const geometry = { type: "Polygon", coordinates: [circle(longitude, latitude, chosen.radius_metres)] };
+    if (planned?.radius_metres && placed) {
+      const geometry = { type: "Polygon", coordinates: [circle(longitude, latitude, planned.radius_metres)] };
       parts.push({ type: "Feature", properties: { ...properties, feature: "circle" }, geometry });
-    }
-    if (geocast?.regions) {
-      const { outline, ...figures } = geocast;
-      parts.push({ type: "Feature", properties: { name: task.name, ...figures, feature: "regions" }, geometry: outline });
     }
     return parts;
   });

@@ -10,8 +10,8 @@ describe("the planner's link", () => {
       { name: "Quay, & lamps; 1", longitude: 18.05123, latitude: -59.3, reward: 7 },
       { name: "Nowhere", longitude: null, latitude: 59.3, reward: "4,5; or so" },
     ];
-    const link = formatPlanLink(tasks, { target: "90", model: "field" });
-    expect(parsePlanLink(link)).toEqual({ tasks, fields: { target: "90", model: "field" } });
+    const link = formatPlanLink(tasks, { target: "90", worker_share: "7" });
+    expect(parsePlanLink(link)).toEqual({ tasks, fields: { target: "90", worker_share: "7" } });
     expect(formatPlanLink([], {})).toBe("");
   });
 

@@ -1,45 +1,14 @@
 /** A plan of tasks: the server's answer, each part beside the task that it is for. */
-import type { MultiPolygon, Polygon } from "geojson";
 import type { Plan as PlanAnswer } from "../data/api";
 import type { Task } from "./tasks";
 
-type TaskAnswer = PlanAnswer["tasks"][number];
+/** Whom to notify of a task, and what to offer. */
+export type Planned = PlanAnswer["tasks"][number];
 
-/** What to do for a task by one way to divide the reward. */
-export type Planned = TaskAnswer["plans"][string];
+export type PlannedTask = { task: Task; planned: Planned | null };
 
-/** The regions of the map that are notified instead of a circle. */
-export type Geocast = Omit<NonNullable<TaskAnswer["geocast"]>, "outline"> & { outline: Polygon | MultiPolygon };
+export type Plan = { tasks: PlannedTask[]; totals: PlanAnswer["totals"] };
 
-export type PlannedTask = {
-  task: Task;
-  /** With equal rewards. */
-  uniform: Planned | null;
-  /** By the allocation that the operator chose. */
-  chosen: Planned | null;
-  geocast: Geocast | null;
-};
-
-// The server always sends every sum, though the schema calls them optional.
-export type Totals = Required<PlanAnswer["totals"][string]>;
-export type GeocastTotals = Required<NonNullable<PlanAnswer["geocast"]>>;
-
-export type Plan = {
-  tasks: PlannedTask[];
-  uniform: Totals;
-  chosen: Totals;
-  /** Sums over the tasks that regions and circles both meet; null where no regions were grown. */
-  geocast: GeocastTotals | null;
-};
-
-export function planOf(tasks: readonly Task[], answer: PlanAnswer, allocation: string): Plan {
-  return {
-    tasks: tasks.map((task, index) => {
-      const { plans, geocast } = answer.tasks[index]!;
-      return { task, uniform: plans.uniform!, chosen: plans[allocation]!, geocast: (geocast as Geocast | null) ?? null };
-    }),
-    uniform: answer.totals.uniform as Totals,
-    chosen: answer.totals[allocation] as Totals,
-    geocast: (answer.geocast as GeocastTotals | undefined) ?? null,
-  };
+export function planOf(tasks: readonly Task[], { tasks: planned, totals }: PlanAnswer): Plan {
+  return { tasks: tasks.map((task, index) => ({ task, planned: planned[index]! })), totals };
 }

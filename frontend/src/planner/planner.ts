@@ -141,14 +141,7 @@ class Page {
   }
 
   private requestPlan() {
-    const fields = this.form.fields();
-    const { allocation } = this.form;
-    return this.client.plan({
-      tasks: this.state.tasks,
-      settings: settingsOf(fields),
-      allocation,
-      geocast: "geocast" in fields,
-    });
+    return this.client.plan({ tasks: this.state.tasks, settings: settingsOf(this.form.fields()) });
   }
 
   private show(state: State): void {

@@ -4,24 +4,15 @@
 export type Fields = Record<string, string>;
 
 /** The settings of a plan as the API takes them. */
-export type Settings = Record<string, number | string>;
+export type Settings = Record<string, number>;
 
 /** Fields in per cent of what is a share in the API. */
 const SHARES = ["target", "worker_share"];
-const WORDS = ["model", "density"];
-/** Fields that choose what is asked for and are no settings. */
-const QUESTIONS = ["allocation", "geocast", "reward"];
 
-/** The ways to divide the reward that the form offers. */
-export const ALLOCATIONS = ["optimised", "optimal"];
-
-export function settingsOf(fields: Fields): Settings {
-  const entries = Object.entries(fields).filter(([name]) => !QUESTIONS.includes(name));
+/** The settings that the form says; the reward of the radius map is none. */
+export function settingsOf({ reward: _, ...fields }: Fields): Settings {
   return Object.fromEntries(
-    entries.map(([name, text]) => {
-      if (WORDS.includes(name)) return [name, text];
-      return [name, SHARES.includes(name) ? Number(text) / 100 : Number(text)];
-    }),
+    Object.entries(fields).map(([name, text]) => [name, SHARES.includes(name) ? Number(text) / 100 : Number(text)]),
   );
 }
 

@@ -18,7 +18,7 @@ const figures = { reward: 1, radius_metres: 10, notified: 2, success: 0.9, reaso
 const withPlan = (tasks: Task[]): State => ({
   tasks,
   selected: null,
-  plan: { tasks: tasks.map((each) => ({ task: each, uniform: figures, chosen: figures, geocast: null })) } as unknown as Plan,
+  plan: { tasks: tasks.map((each) => ({ task: each, planned: figures })) } as unknown as Plan,
 });
 const names = (state: State) => state.tasks.map(({ name }) => name);
 
@@ -44,7 +44,7 @@ describe("the planner's tasks", () => {
 });
 
 describe("the plan of tasks", () => {
-  const planned = (state: State) => plannedTasks(state).map(({ chosen }) => chosen !== null);
+  const planned = (state: State) => plannedTasks(state).map(({ planned }) => planned !== null);
 
   it("is shown beside the task that it was made for, and beside no other", () => {
     expect(planned(withPlan([a, b]))).toEqual([true, true]);

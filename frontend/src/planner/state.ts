@@ -31,7 +31,7 @@ export function replaceTasks(state: State, tasks: readonly Task[]): State {
 export function plannedTasks({ tasks, plan }: State): PlannedTask[] {
   return tasks.map((task, index) => {
     const planned = plan?.tasks[index];
-    return planned?.task === task ? planned : { task, uniform: null, chosen: null, geocast: null };
+    return planned?.task === task ? planned : { task, planned: null };
   });
 }
 

@@ -2,7 +2,7 @@
 import { element, need } from "../ui/dom";
 import { formatMetres, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
-import type { Geocast, Planned, PlannedTask } from "./plan";
+import type { Planned, PlannedTask } from "./plan";
 
 /** More tasks are on the map and in the files alone. */
 const MOST_ROWS = 200;
@@ -13,9 +13,8 @@ export function showTable(tasks: readonly PlannedTask[], selected: number | null
   const table = need<HTMLTableElement>(document, "#tasks");
   need<HTMLElement>(document, "#no-tasks").hidden = tasks.length > 0;
   table.parentElement!.hidden = tasks.length === 0;
-  const most = mostNotified(tasks);
   const rows = tasks.slice(0, MOST_ROWS).map((task, index) => {
-    const row = rowOf(task, index, most, actions);
+    const row = rowOf(task, index, actions);
     row.classList.toggle("on", index === selected);
     return row;
   });
@@ -28,16 +27,7 @@ export function showTable(tasks: readonly PlannedTask[], selected: number | null
   });
 }
 
-/** The most people that any task notifies, by which all rows are scaled. */
-export function mostNotified(tasks: readonly PlannedTask[]): number {
-  return tasks.reduce(
-    (most, { uniform, chosen }) => Math.max(most, uniform?.notified ?? 0, chosen?.notified ?? 0),
-    1,
-  );
-}
-
-function rowOf(planned: PlannedTask, index: number, most: number, { select, remove }: RowActions): HTMLTableRowElement {
-  const { task, uniform, chosen } = planned;
+function rowOf({ task, planned }: PlannedTask, index: number, { select, remove }: RowActions): HTMLTableRowElement {
   const name = element("button", "name", element("span", "no", String(index + 1)), ` ${task.name}`);
   name.type = "button";
   name.addEventListener("click", () => select(index));
@@ -45,67 +35,34 @@ function rowOf(planned: PlannedTask, index: number, most: number, { select, remo
   removal.type = "button";
   removal.setAttribute("aria-label", t("Remove {name}", { name: task.name }));
   removal.addEventListener("click", () => remove(index));
-  const unmet = chosen && chosen.radius_metres === null && (uniform?.radius_metres ?? null) === null;
-  const cells = unmet ? [reasonCell(chosen)] : figureCells(planned, most);
+  const unmet = planned && planned.radius_metres === null;
+  const cells = unmet ? [reasonCell(planned)] : figureCells(planned);
   return element("tr", "", element("td", "", name), ...cells, element("td", "r", removal));
 }
 
 function reasonCell(planned: Planned): HTMLTableCellElement {
   const cell = element("td", "why small", t(planned.explanation), remainingChance(planned));
   // On a phone the column of distances is not there.
-  cell.colSpan = matchMedia("(max-width: 720px)").matches ? 3 : 4;
+  cell.colSpan = matchMedia("(max-width: 720px)").matches ? 2 : 3;
   return cell;
 }
 
-function figureCells({ uniform, chosen, geocast }: PlannedTask, most: number): HTMLTableCellElement[] {
+function figureCells(planned: Planned | null): HTMLTableCellElement[] {
   return [
-    element("td", "r num", reward(uniform)),
-    element("td", "r num new", reward(chosen)),
-    element("td", "r num reach", chosen?.radius_metres ? formatMetres(chosen.radius_metres) : ""),
-    element("td", "people", ...people(uniform, chosen, most), ...(geocast ? [inRegions(geocast)] : [])),
+    element("td", "r num new", planned ? formatNumber(planned.reward ?? 0) : ""),
+    element("td", "r num reach", planned ? formatMetres(planned.radius_metres ?? 0) : ""),
+    element("td", "r num people", ...(planned ? people(planned) : [])),
   ];
+}
+
+/** The people notified, with their margin. */
+function people({ notified, notified_margin }: Planned): (Node | string)[] {
+  const doubt = notified_margin === null ? "" : ` \u00b1 ${formatNumber(notified_margin)}`;
+  return [formatNumber(notified ?? 0), element("span", "pm", doubt)];
 }
 
 /** The chance that is left for a task that misses the target. */
 function remainingChance({ success }: Planned): string {
   if (success === null) return "";
   return ` ${t("Notifying everybody in reach would succeed with {chance} %.", { chance: formatNumber(success * 100) })}`;
-}
-
-function reward(planned: Planned | null): string {
-  if (!planned) return "";
-  return planned.radius_metres === null ? t("not met") : formatNumber(planned.reward ?? 0);
-}
-
-/** People notified both ways: two dots on one line, and the figure with its margin. */
-function people(uniform: Planned | null, chosen: Planned | null, most: number): (Node | string)[] {
-  const [before, after] = [notified(uniform), notified(chosen)];
-  const holder = element("span", "dumb");
-  holder.setAttribute("aria-hidden", "true");
-  holder.innerHTML = dotPlot(before, after, most);
-  const margin = chosen?.notified_margin ?? null;
-  const figure = after === null ? "" : formatNumber(after);
-  const doubt = margin === null || !figure ? "" : ` \u00b1 ${formatNumber(margin)}`;
-  return [holder, element("span", "num", figure, element("span", "pm", doubt))];
-}
-
-function notified(planned: Planned | null): number | null {
-  return planned?.radius_metres ? planned.notified : null;
-}
-
-/** SVG of one line with a dot for each figure; the scale is the square root, for figures span magnitudes. */
-export function dotPlot(before: number | null, after: number | null, most: number): string {
-  const x = (value: number): number => 5 + 84 * Math.sqrt(value / most);
-  const dots =
-    (before !== null && after !== null ? `<path class="moved" d="M${x(before)} 9H${x(after)}"/>` : "") +
-    (before === null ? "" : `<circle class="before" cx="${x(before)}" cy="9" r="3.5"/>`) +
-    (after === null ? "" : `<circle class="after" cx="${x(after)}" cy="9" r="4.5"/>`);
-  return `<svg viewBox="0 0 94 18"><path class="base" d="M5 9h84"/>${dots}</svg>`;
-}
-
-function inRegions({ notified, regions, reached }: Geocast): Node {
-  const words = reached
-    ? t("in regions ({count}): {people}", { people: formatNumber(notified), count: regions })
-    : t("regions do not suffice");
-  return element("span", "xs quiet by-regions", words);
 }

@@ -403,6 +403,7 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
         within=False,
         sparse=sparse,
         threshold=26,
+        ends_threshold=1,
         listed=number.astype(np.int64) if sparse else np.empty(0, dtype=np.int64),
         pairs=(counts[number] if sparse else counts).astype(np.int64),
         leaving=np.array([[399, 121, 290], [50, 495, 81]], dtype=np.int64),

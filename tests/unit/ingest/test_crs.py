@@ -109,7 +109,7 @@ def test_points_are_read_from_text(tmp_path: Path, text: str) -> None:
         ("", "the geometry is missing or empty"),
         ("POINT EMPTY", "the geometry is missing or empty"),
         ("LINESTRING (5 45, 6 46)", "the geometry is not a point"),
-        ("MULTIPOINT ((5 45))", "the geometry is not a point"),
+        ("MULTIPOINT ((5 45), (6 45))", "the geometry is not a point"),
         ("POINT (5)", "the geometry cannot be read"),
         ("POINT (5 45", "the geometry cannot be read"),
         ("(5 45)", "the geometry cannot be read"),

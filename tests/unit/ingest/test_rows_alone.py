@@ -99,6 +99,31 @@ def lines(rows: Sequence[Row]) -> bytes:
     return "".join(json.dumps(each) + "\n" for each in records(rows)).encode()
 
 
+def recordings(rows: Sequence[Row]) -> bytes:
+    return "".join(f"2024\t*\t{json.dumps(each)}\n" for each in records(rows)).encode()
+
+
+def timeline(rows: Sequence[Row]) -> bytes:
+    """Return a Timeline, which has no column for a person: `kind` is the same in all rows."""
+    points = [({"point": f"{y}\xb0, {x}\xb0", "time": when}) for _, x, y, when in rows]
+    segments = [{"startTime": DAY, "timelinePath": [each]} for each in points]
+    return json.dumps({"semanticSegments": segments}).encode()
+
+
+def old_history(rows: Sequence[Row]) -> bytes:
+    return json.dumps({"locations": records(rows)}).encode()
+
+
+def tcx(rows: Sequence[Row]) -> bytes:
+    points = "".join(
+        f"<Activity><Id>{who}</Id><Trackpoint><Time>{when}</Time><Position><LatitudeDegrees>{y}"
+        f"</LatitudeDegrees><LongitudeDegrees>{x}</LongitudeDegrees></Position></Trackpoint>"
+        "</Activity>"
+        for who, x, y, when in rows
+    )
+    return f"<TrainingCenterDatabase>{points}</TrainingCenterDatabase>".encode()
+
+
 def trips(rows: Sequence[Row]) -> bytes:
     listed = [
         {"device_id": who, "start_location": {"lat": y, "lng": x}, "start_time": when}
@@ -127,13 +152,22 @@ CASES: dict[str, tuple[str, Callable[[Sequence[Row]], bytes], Columns]] = {
     "NDJSON": ("a.jsonl", lines, PLAIN),
     "NDJSON, gzipped": ("a.jsonl.gz", lambda rows: gzip.compress(lines(rows)), PLAIN),
     "JSON": ("a.json", lambda rows: json.dumps(records(rows)).encode(), PLAIN),
+    "OwnTracks": ("a.rec", recordings, PLAIN),
+    "TCX": ("a.tcx", tcx, Columns("longitude", "latitude", "activity", "time")),
+    "Google Timeline": (
+        "a.json",
+        timeline,
+        Columns(geometry="position", person="kind", time="time", position_format="lat-lon"),
+    ),
+    "Google Location History": ("a.json", old_history, PLAIN),
     "MDS": ("a.json", trips, Columns("longitude", "latitude", "device_id", "time")),
     "a folder": ("a.zip", folder, PLAIN),
 }
 
 
 def declared(what: str) -> Schema:
-    code = {"MDS": "mds", "JSON": "json"}.get(what, "")
+    codes = {"Google Timeline": "timeline", "Google Location History": "locations"}
+    code = codes.get(what) or (what.lower() if what in {"MDS", "JSON"} else "")
     columns = Columns.from_json(CASES[what][2].to_json() | {"file_format": code})
     return Schema(columns, Unit.PERSON, BERLIN, "Europe/Berlin")
 

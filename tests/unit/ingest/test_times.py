@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.time_formats import _by_patterns, read_text
+from dpgeo.ingest.time_formats import TimeZone, _by_patterns, read_text
 from dpgeo.ingest.times import EARLIEST, LATEST, local_to_utc
 from tests.unit.ingest.helpers import csv_of, parquet_of, refused, schema
 
@@ -93,7 +93,7 @@ def test_local_times_are_those_of_the_standard_library(
         ("2023-02-29 10:00", "the time is neither ISO 8601 nor seconds since 1970"),
         ("2024-13-01", "the time is neither ISO 8601 nor seconds since 1970"),
         ("2024-00-10", "the time is neither ISO 8601 nor seconds since 1970"),
-        ("2024-01-01T24:00", "the time is neither ISO 8601 nor seconds since 1970"),
+        ("2024-01-01T48:00", "the time is neither ISO 8601 nor seconds since 1970"),
         ("2024-01-01T10:60", "the time is neither ISO 8601 nor seconds since 1970"),
         ("2024-01-01T10", "the time is neither ISO 8601 nor seconds since 1970"),
         ("2024-01-01T10:00+25:00", "the time is neither ISO 8601 nor seconds since 1970"),
@@ -183,9 +183,10 @@ def test_iso_8601_is_read_by_places_exactly_as_by_its_pattern() -> None:
             texts += [text[:place], text[:place] + "0" + text[place:]]
     values = pa.array([*texts, None], pa.string()).slice(1)
 
-    read = read_text(values, "iso", lambda local: local - 3600)
+    zone = TimeZone(lambda local: local - 3600, {"CET": 3600})
+    read = read_text(values, "iso", zone)
 
-    by_pattern = _by_patterns(values, "iso", lambda local: local - 3600)
+    by_pattern = _by_patterns(values, "iso", zone)
     assert read.fits.sum() > 100
     np.testing.assert_array_equal(read.fits, by_pattern.fits)
     np.testing.assert_array_equal(read.seconds[read.fits], by_pattern.seconds[read.fits])

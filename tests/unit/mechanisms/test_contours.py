@@ -72,7 +72,7 @@ def test_automatic_lines_begin_above_most_empty_cells() -> None:
 
 def test_lines_run_where_the_surface_has_their_value() -> None:
     grid, surface = hill()
-    plane = DensitySurface(grid=grid, counts=surface, noise=np.ones(grid.shape), lines=np.zeros(0))
+    plane = DensitySurface(grid=grid, counts=surface, noise=np.ones(grid.shape))
     for value, line in zip((20.0, 80.0), draw_lines(surface, grid, (20.0, 80.0), BOX), strict=True):
         corners = shapely.get_coordinates(line)
         density = plane.at(corners[:, 0], corners[:, 1]) * 1e6

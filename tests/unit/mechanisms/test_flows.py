@@ -145,40 +145,39 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
-    monkeypatch: pytest.MonkeyPatch, sparse: bool
+@pytest.mark.parametrize("busy", [0, 6])
+def test_hardly_any_map_lists_a_flow_that_nobody_took(
+    monkeypatch: pytest.MonkeyPatch, sparse: bool, busy: int
 ) -> None:
-    """From data without trips, as many false flows are listed as the release expects by chance.
-
-    Their number is a Poisson variable with this expected number as its mean.
-
-    The test draws 200 releases of data without people, by day and night.
-    """
-    view = travellers([], [], bound=5, hours=[])
+    """The test draws 200 releases, without trips or with trips around a ring of busy squares."""
+    ring = np.arange(busy)
+    origin, destination = np.repeat(ring, 400), np.repeat(np.roll(ring, 1), 400)
+    view = travellers(origin, destination, bound=5)
     if sparse:
         monkeypatch.setattr(flows, "MOST_PAIRS", 10)
-    possible = 2 * 64 * 63
-    found = []
-    for seed in range(200):
-        released = drawn(view, seed, cells=8, slices="12 hours")
-        found.append(sum(len(layer) for layer in layers(released)[2:]))
-    content = content_of(released)
-    told = possible * content.noise.above(content.threshold)
-    assert content.sparse == sparse
-    assert 0.9 < told <= 1
-    assert abs(np.mean(found) - told) < 4 * (told / len(found)) ** 0.5
+    taken = set(zip(origin.tolist(), destination.tolist(), strict=True))
+    false, true = [], []
+    for seed in range(300):
+        departures, _, lines = layers(drawn(view, seed))
+        keys = list(departures.columns["key"])
+        ends = (map(keys.index, lines.columns[end]) for end in ("origin", "destination"))
+        listed = set(zip(*ends, strict=True))
+        false.append(bool(listed - taken))
+        true.append(len(listed & taken))
+    assert np.mean(false) <= flows.ERROR + 3 * (flows.ERROR / len(false)) ** 0.5
+    assert np.mean(true) > 0.95 * busy or not busy
 
 
 @pytest.mark.parametrize("pairs", [2, 4032, 10_000_000])
 @pytest.mark.parametrize("bound", [1, 5, 100])
 @pytest.mark.parametrize("epsilon", ["0.006", "0.6", "6"])
-def test_the_threshold_is_the_least_with_one_false_flow_expected(
+def test_the_threshold_is_the_least_that_noise_rarely_reaches_in_any_pair(
     pairs: int, bound: int, epsilon: str
 ) -> None:
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     threshold = flows.listing_threshold(noise, pairs)
-    assert pairs * noise.above(threshold) <= 1 + 1e-9
-    assert threshold == 1 or pairs * noise.above(threshold - 1) > 1
+    assert pairs * noise.above(threshold) <= flows.ERROR + 1e-9
+    assert threshold == 1 or pairs * noise.above(threshold - 1) > flows.ERROR
 
 
 def test_sparse_drawing_lists_what_dense_drawing_does(monkeypatch: pytest.MonkeyPatch) -> None:

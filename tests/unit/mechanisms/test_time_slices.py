@@ -10,7 +10,7 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import SlicesRelease
 from dpgeo.mechanisms import time_slices
 from dpgeo.postprocess.ranges import Ranges
-from dpgeo.postprocess.tasks.surface import density_surface, partition_of
+from dpgeo.postprocess.tasks.surface import density_surface
 from dpgeo.privacy.mechanism import run
 from tests.randomness import ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE
@@ -58,9 +58,8 @@ def test_an_area_adds_up_the_requested_slices() -> None:
 def test_tasks_are_planned_only_on_maps_of_all_times() -> None:
     released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
 
-    for ask in (density_surface, partition_of):
-        with pytest.raises(Conflict, match="of one time alone"):
-            ask(released)
+    with pytest.raises(Conflict, match="of one time alone"):
+        density_surface(released)
 
 
 def test_without_times_the_error_names_a_remedy() -> None:

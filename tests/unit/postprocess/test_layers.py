@@ -8,7 +8,15 @@ import pytest
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.postprocess.layers import CALIBRATED, EXACT_NOISE, box_layers, quantisation_step
+from dpgeo.postprocess.layers import (
+    CALIBRATED,
+    EXACT_NOISE,
+    BoxLayer,
+    box_layers,
+    quantisation_step,
+)
+from dpgeo.postprocess.layers.layer import unit_boxes
+from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.released import SQUARE, released, worked_example
 
@@ -105,3 +113,27 @@ def test_a_picture_may_round_to_a_quarter_of_the_noise_and_never_leaves_32_bits(
     assert 20 <= step(Fraction(1, 100), 5) <= 25
     assert 2**40 / step(Fraction(10), 2**40) < 2**31
     assert quantisation_step(box_layers(released(worked_example("uniform")))[1]) < 1
+
+
+def test_slices_with_different_numbers_of_boxes_are_listed_together() -> None:
+    """The largest boxes of all slices are named by their slice, however many each has."""
+    grid = Grid.over(SQUARE, 2)
+    boxes = [unit_boxes(np.array([0]), np.array([0])), unit_boxes(*np.divmod(np.arange(4), 2))]
+    layers_of_slices = [
+        BoxLayer(
+            name=f"partitions-{number}",
+            title=title,
+            kind="measured",
+            margin_label=EXACT_NOISE,
+            note="",
+            grid=grid,
+            boxes=each,
+            cells=np.ones(len(each), dtype=np.int64),
+            value=np.full(len(each), 50 + number),
+            margin=np.ones(len(each)),
+            threshold=np.ones(len(each)),
+        )
+        for number, (title, each) in enumerate(zip(("day", "night"), boxes, strict=True))
+    ]
+    names = stacked(layers_of_slices).columns["name"].tolist()
+    assert names == ["day", *["night"] * 4]

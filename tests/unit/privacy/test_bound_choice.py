@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpgeo.core.bound_choice import PARTS
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.spend import Spend
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.bound_choice import (
@@ -24,7 +24,7 @@ from dpgeo.privacy.bound_choice import (
     penalties,
     weights,
 )
-from dpgeo.privacy.gaussian_meter import GaussianMeter
+from dpgeo.privacy.law import GAUSSIAN, LAPLACE, Law
 from dpgeo.privacy.mechanism import StoredBound, checked_plan, run
 from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.area import StudyArea
@@ -102,18 +102,15 @@ def test_the_epsilon_of_a_rho_costs_no_more_than_it() -> None:
         epsilon_for(Fraction(1, 10**18))
 
 
-@pytest.mark.parametrize("meter_of", [Meter, GaussianMeter])
-def test_a_stored_bound_is_charged_and_not_drawn_again(meter_of: type) -> None:
-    spend = Spend(label=BOUND, epsilon=Fraction(1))
-    if meter_of is GaussianMeter:
-        spend = RhoSpend(label=BOUND, rho=Fraction(1))  # type: ignore[assignment]
-    meter = meter_of([spend], SeededEntropy(1))
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
+def test_a_stored_bound_is_charged_and_not_drawn_again(law: Law) -> None:
+    meter = Meter([Spend(label=BOUND, epsilon=Fraction(1))], SeededEntropy(1), law)
     contributions = PrivateContributions(np.array([0, 5, 0, 0], dtype=np.int64))
     assert meter.choose_bound(BOUND, contributions, 2) == 2
     with pytest.raises(PrivacyError, match="already spent"):
         meter.choose_bound(BOUND, contributions)
     [line] = meter.finish()
-    assert (line.bound, line.noise, line.amount) == (2, None, 1)
+    assert (line.bound, line.noise, line.amount) == (2, None, Fraction(1))
 
 
 def test_contributions_are_read_through_a_meter_alone() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
-from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.spend import Spend
 from dpgeo.privacy.clustering import run_kmeans, update_centres
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter
+from dpgeo.privacy.law import GAUSSIAN
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -94,7 +94,7 @@ def test_each_column_has_noise_for_its_sensitivity() -> None:
 
 def test_each_column_has_gaussian_noise_for_its_squared_sensitivity() -> None:
     sums = PrivateSums(np.zeros((40_000, 3), dtype=np.int64), reach=(1, 50, 200), sensitivity=2)
-    meter = GaussianMeter([RhoSpend(label="sums", rho=Fraction(1, 2))], SeededEntropy(3))
+    meter = Meter([Spend(label="sums", epsilon=Fraction(1, 2))], SeededEntropy(3), GAUSSIAN)
     drawn = meter.measure_sums("sums", sums)
 
     # Each of 2 contributions may change all 3 columns, each by at most its `reach`. With every
@@ -109,7 +109,7 @@ def test_each_column_has_gaussian_noise_for_its_squared_sensitivity() -> None:
 def test_only_private_sums_are_measured_as_sums() -> None:
     entropy = CountingEntropy()
     plain = PrivateCounts(np.zeros((2, 3), int), sensitivity=1)
-    gaussian = GaussianMeter([RhoSpend(label="first", rho=Fraction(1))], entropy)
+    gaussian = Meter([Spend(label="first", epsilon=Fraction(1))], entropy, GAUSSIAN)
     with pytest.raises(PrivacyError):
         gaussian.measure_sums("first", plain)  # type: ignore[arg-type]
     with pytest.raises(PrivacyError):

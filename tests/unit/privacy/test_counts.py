@@ -159,7 +159,7 @@ def test_only_the_meter_reads_private_counts() -> None:
         for path in package.rglob("*.py")
         if re.search(r"_by_meter\b|_Private[A-Z]\w*__|_PrivateSparse", path.read_text())
     }
-    assert readers == {f"privacy/{name}.py" for name in private | {"meter", "gaussian_meter"}}
+    assert readers == {f"privacy/{name}.py" for name in private | {"meter"}}
     defining = {
         path.stem
         for path in package.rglob("*.py")

@@ -11,15 +11,16 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
-from dpgeo.core.spend import RhoSpend
+from dpgeo.core.spend import Spend
 from dpgeo.privacy import gaussian_threshold
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.gaussian_threshold import (
     LARGEST_SCALE,
     sample_beyond,
     sample_passing,
 )
+from dpgeo.privacy.law import GAUSSIAN
+from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.sparse_threshold import ABOVE
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
@@ -27,7 +28,7 @@ from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, Seede
 CASES = [(Fraction(1), 1), (Fraction(10, 3), 6), (Fraction(400), 70), (Fraction(10**5), 1500)]
 """Pairs of the noise's squared scale, as `of_square` takes it, and a threshold."""
 
-PLAN = [RhoSpend(label="cells", rho=Fraction(1, 8))]
+PLAN = [Spend(label="cells", epsilon=Fraction(1, 8))]
 
 
 def of_square(square: Fraction | int) -> DiscreteGaussian:
@@ -125,9 +126,9 @@ def test_the_release_has_the_distribution_of_dense_noise_and_a_threshold() -> No
     values[[3, 7, 500, 40_000]] = [90, 1, 30, 4]
     counts = PrivateCounts(values, sensitivity=4, distinct=True)
     for seed in range(200):
-        meter = GaussianMeter(PLAN, SeededEntropy(seed))
+        meter = Meter(PLAN, SeededEntropy(seed), GAUSSIAN)
         cells, found = meter.measure_sparse("cells", sparse_counts(), 12)
-        noisy = GaussianMeter(PLAN, SeededEntropy(1000 + seed)).measure("cells", counts)
+        noisy = Meter(PLAN, SeededEntropy(1000 + seed), GAUSSIAN).measure("cells", counts)
         dense = np.flatnonzero(noisy >= 12)
         for name, places, amounts in (("sparse", cells, found), ("dense", dense, noisy[dense])):
             assert (np.diff(places) > 0).all()
@@ -146,7 +147,7 @@ def test_the_release_has_the_distribution_of_dense_noise_and_a_threshold() -> No
 
 
 def test_without_noise_occupied_cells_above_the_threshold_are_unchanged() -> None:
-    meter = GaussianMeter(PLAN, ZeroNoise())
+    meter = Meter(PLAN, ZeroNoise(), GAUSSIAN)
     cells, values = meter.measure_sparse("cells", sparse_counts(), 5)
     assert cells.tolist() == [3, 500]
     assert values.tolist() == [90, 30]
@@ -155,14 +156,16 @@ def test_without_noise_occupied_cells_above_the_threshold_are_unchanged() -> Non
 
 def test_requests_that_would_list_too_much_are_refused_before_any_draw() -> None:
     entropy = CountingEntropy()
-    meter = GaussianMeter(PLAN, entropy)
+    meter = Meter(PLAN, entropy, GAUSSIAN)
     for threshold in (0, -3, 1):
         with pytest.raises(PrivacyError, match="threshold"):
             meter.measure_sparse("cells", sparse_counts(2**30), threshold)
     with pytest.raises(PrivacyError, match="Only private counts"):
         meter.measure("cells", sparse_counts())  # type: ignore[arg-type]
-    small = GaussianMeter([RhoSpend(label="cells", rho=Fraction(1, 10**9))], entropy)
-    assert small.noise("cells", sparse_counts()).square_scale > LARGEST_SCALE**2
+    small = Meter([Spend(label="cells", epsilon=Fraction(1, 10**9))], entropy, GAUSSIAN)
+    noise = small.noise("cells", sparse_counts())
+    assert isinstance(noise, DiscreteGaussian)
+    assert noise.square_scale > LARGEST_SCALE**2
     with pytest.raises(InvalidInput, match="raise epsilon or lower the bound"):
         small.measure_sparse("cells", sparse_counts(), 10**6)
     assert entropy.opened == 0

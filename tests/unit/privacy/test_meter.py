@@ -12,12 +12,19 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
-from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.spend import Spend
+from dpgeo.privacy import law as laws
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter
+from dpgeo.privacy.exponential_mechanism import Bins
 from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.value_shares import PrivateShares
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres
+from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.truncation import Truncation
 from tests.randomness import CountingEntropy, SeededEntropy
 
 THIRD = Fraction(1, 3)
@@ -25,32 +32,30 @@ THIRD = Fraction(1, 3)
 
 @dataclass(frozen=True)
 class Law:
-    """A meter, the spends of its plans, and the noise for counts of sensitivity 10."""
+    """A law of noise, and the noise for counts of sensitivity 10."""
 
-    meter: Callable[[Sequence[Any], Any], Any]
-    spend: Callable[..., Any]
+    law: laws.Law
     noise: Callable[[Fraction], Any]
+
+    def meter(self, plan: Sequence[Any], entropy: Any) -> Meter:
+        """Return a meter of this law."""
+        return Meter(plan, entropy, self.law)
 
     def start(self, entropy: Any, **amounts: Fraction) -> Any:
         """Return a meter whose plan has these amounts; that of `rest` is divided later."""
         plan = [
-            self.spend(label, amount, unallocated=label == "rest")
-            for label, amount in amounts.items()
+            spend(label, amount, unallocated=label == "rest") for label, amount in amounts.items()
         ]
         return self.meter(plan, entropy)
 
 
-def epsilon(label: str, amount: Any, **more: Any) -> Spend:
+def spend(label: str, amount: Any, **more: Any) -> Spend:
     return Spend(label=label, epsilon=amount, **more)
 
 
-def rho(label: str, amount: Any, **more: Any) -> RhoSpend:
-    return RhoSpend(label=label, rho=amount, **more)
-
-
 LAWS = {
-    "laplace": Law(Meter, epsilon, lambda amount: DiscreteLaplace(amount, 10)),
-    "gaussian": Law(GaussianMeter, rho, lambda amount: DiscreteGaussian(amount, 100)),
+    "laplace": Law(laws.LAPLACE, lambda amount: DiscreteLaplace(amount, 10)),
+    "gaussian": Law(laws.GAUSSIAN, lambda amount: DiscreteGaussian(amount, 100)),
 }
 
 
@@ -179,10 +184,10 @@ def test_an_interrupted_draw_stays_charged(law: Law) -> None:
 
 def test_plans_are_exact_and_unambiguous(law: Law, entropy: CountingEntropy) -> None:
     with pytest.raises(PrivacyError, match="twice"):
-        law.meter([law.spend("cells", THIRD)] * 2, entropy)
+        law.meter([spend("cells", THIRD)] * 2, entropy)
     for amount in (0.5, Fraction(0), Fraction(-1, 2)):
         with pytest.raises(ValueError, match="positive"):
-            law.spend("cells", amount)
+            spend("cells", amount)
     meter = law.start(entropy, **{str(n): Fraction(1, 10) for n in range(10)})
     assert sum(line.amount for line in meter.finish()) == Fraction(1)
 
@@ -237,3 +242,33 @@ def test_a_wrong_division_is_refused_without_effect(
         "look": Fraction(1, 50),
         "rest": Fraction(49, 50),
     }
+
+
+def test_the_trace_is_in_the_currency_of_the_law(law: Law, entropy: CountingEntropy) -> None:
+    meter = law.start(entropy, cells=THIRD)
+    meter.measure("cells", make_counts())
+    (line,) = meter.finish()
+    gaussian = law.law.gaussian
+    assert (line.epsilon, line.rho) == ((None, THIRD) if gaussian else (THIRD, None))
+
+
+def test_what_only_laplace_noise_protects_is_refused_under_zcdp(entropy: CountingEntropy) -> None:
+    area = Truncation(StudyArea.from_bounds(0, 0, 1, 1), GroundGrid(2))
+    nowhere = np.zeros(1)
+    one_bin = Bins.ranked(np.zeros(1, np.int64), 1, Centres(nowhere, nowhere), nowhere)
+    reports = PrivatePositions(lambda: iter([]), sensitivity=1, missing=lambda: 0)
+    one = np.zeros((1, 1), dtype=np.int64)
+    visits = PrivateVisits(np.zeros(1, np.int64), np.zeros(1, np.int64), size=1, sensitivity=1)
+    visits = LAWS["gaussian"].start(entropy).assign_virtual_user(visits, 1)
+    opened = entropy.opened
+    meter = LAWS["gaussian"].start(entropy, cells=THIRD)
+    attempts: list[Callable[[], object]] = [
+        lambda: meter.laplace("cells", make_counts()),
+        lambda: meter.grow_tree("cells", make_counts(one), one == 0),
+        lambda: meter.replace("cells", visits, one, one_bin),
+        lambda: meter.perturb("cells", reports, area, input_step=1000),
+    ]
+    for attempt in attempts:
+        with pytest.raises(PrivacyError, match="under zCDP"):
+            attempt()
+    assert entropy.opened == opened

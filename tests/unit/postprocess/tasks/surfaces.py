@@ -29,9 +29,5 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
-    """Return a surface with the counts `counts`, whose noise has the variance 2 in each cell.
-
-    It has contour lines at densities that double from line to line.
-    """
-    lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / grid.ground_areas[grid.rows // 2]
-    return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0), lines=lines)
+    """Return a surface with the counts `counts`, whose noise has the variance 2 in each cell."""
+    return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0))

@@ -7,10 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.tasks.density import (
-    DensityRule,
-    ring_edges,
-)
+from dpgeo.postprocess.tasks.density import ring_edges
 from tests.unit.postprocess.tasks.surfaces import even_surface, two_towns
 
 
@@ -25,7 +22,7 @@ def test_rings_hold_the_people_that_live_there(metres: float) -> None:
     surface = two_towns(128)
     lon, lat = np.array([18.09, 18.17]), np.array([59.315, 59.285])
     edges = ring_edges(metres)
-    rings = surface.rings(lon, lat, edges, DensityRule.BILINEAR)
+    rings = surface.rings(lon, lat, edges)
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
     for task in range(2):
         fine = (np.arange(500) + 0.5) / 250 - 1

@@ -9,14 +9,15 @@ import pytest
 import shapely
 
 from dpgeo.postprocess.tasks.density import DensitySurface
-from dpgeo.postprocess.tasks.plan import Allocation, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.plan import Tasks, plan_tasks
 from dpgeo.postprocess.tasks.radius_map import (
-    MOST_LINES,
+    MAX_LINES,
     Lattice,
     RadiusMap,
     levels_between,
     radius_map,
 )
+from dpgeo.postprocess.tasks.settings import Conditions, Settings
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.tasks.surfaces import AREA, surface_of, two_towns
@@ -28,30 +29,29 @@ ACROSS = StudyArea(
 )
 
 
-def settings(**changes: Any) -> Settings:
+def conditions(**changes: Any) -> Conditions:
     facts: dict[str, Any] = {
         "target": 0.9,
-        "total_reward": 0.0,
         "willingness": 50.0,
         "least_reward": 1.0,
         "travel_metres": 3000.0,
         "worker_share": 0.2,
     }
-    return Settings(**{**facts, **changes})
+    return Conditions(**{**facts, **changes})
 
 
 def drawn(
     surface: DensitySurface, area: StudyArea = AREA, points: int = 32, **changes: Any
 ) -> RadiusMap:
-    return radius_map(surface, area, Lattice.over(area, points), REWARD, settings(**changes))
+    return radius_map(surface, area, Lattice.over(area, points), REWARD, conditions(**changes))
 
 
 def planned_radii(
     surface: DensitySurface, area: StudyArea, place: np.ndarray, **changes: Any
 ) -> np.ndarray:
     tasks = Tasks(longitude=place[:, 0], latitude=place[:, 1], reward=np.full(len(place), REWARD))
-    (plan,) = plan_tasks(surface, area, tasks, settings(**changes), [Allocation.UNIFORM])
-    return plan.radius
+    whole = Settings(**dict(conditions(**changes)), total_reward=0.0)
+    return plan_tasks(surface, area, tasks, whole).radius
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_lines_lie_at_steps_of_one_two_and_five(
     low: float, high: float, levels: list[float]
 ) -> None:
     assert levels_between(low, high) == levels
-    assert len(levels) <= MOST_LINES
+    assert len(levels) <= MAX_LINES
 
 
 def test_a_radius_lies_within_the_limits_of_its_band() -> None:

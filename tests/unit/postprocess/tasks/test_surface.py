@@ -1,4 +1,4 @@
-"""Density surfaces and regions made from every kind of release that counts people in boxes."""
+"""Density surfaces made from every kind of release that counts people in boxes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.tasks.surface import (
     density_surface,
     expected_people,
-    partition_of,
     reconciled,
 )
 from tests.unit.artefacts import releases
@@ -51,7 +50,7 @@ def test_fine_releases_are_summed_to_fewer_cells(
     make: Callable[[], Released], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = density_surface(make())
-    monkeypatch.setattr("dpgeo.postprocess.tasks.surface.MOST_CELLS", 3)
+    monkeypatch.setattr("dpgeo.postprocess.tasks.surface.MAX_CELLS", 3)
     coarse = density_surface(make())
     assert max(coarse.grid.shape) <= 3
     assert coarse.counts.sum() == pytest.approx(whole.counts.sum())
@@ -63,8 +62,6 @@ def test_fine_releases_are_summed_to_fewer_cells(
 def test_releases_without_boxes_are_refused(make: Callable[[], Released]) -> None:
     with pytest.raises(Conflict, match="no counts of cells"):
         density_surface(make())
-    with pytest.raises(Conflict):
-        partition_of(make())
 
 
 def test_a_cell_has_the_noise_of_its_release() -> None:

@@ -16,17 +16,21 @@ import heapq
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats
+from benchmarks.evaluation.tasks import acceptance_chance
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.postprocess.tasks.settings import Conditions
+from dpgeo.postprocess.tasks.surface import expected_people
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.coverage import distinct
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
+
+Floats = NDArray[np.float64]
 
 SAMPLES = 4
 """The acceptance probability is averaged over this many points along each side of a region."""
@@ -98,20 +102,16 @@ class Partition:
         latitude: float,
         *,
         reward: float,
-        acceptance: Acceptance,
-        target: float,
-        share: float = 1.0,
+        conditions: Conditions,
     ) -> Geocast:
         """Grow the task region around a task's position in degrees.
 
-        `reward` is the task's reward, and `acceptance` the model by which workers accept it.
-        `target` is the required task success probability; `share` is the share of people who are
-        workers.
+        `reward` is the task's reward.
         """
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
         candidates = first[first >= 0]
-        needed = -math.log1p(-target) if target < 1 else math.inf
+        needed, share = conditions.needed, conditions.worker_share
         predecessor: dict[int, int] = {}
         # The queue returns the smallest key first: the region in which most people accept, or,
         # among empty regions, the one with the highest acceptance probability.
@@ -119,7 +119,7 @@ class Partition:
         chosen = dict.fromkeys(candidates.tolist())
         accepting, region = 0.0, OUTSIDE
         while accepting < needed and len(predecessor) < MOST_REGIONS:
-            chances = self._chances(candidates, here, reward, acceptance)
+            chances = self._chances(candidates, here, reward, conditions)
             gains = share * self.people[candidates] * chances
             for other, chance, gain in zip(
                 *map(np.ndarray.tolist, (candidates, chances, gains)), strict=True
@@ -143,10 +143,6 @@ class Partition:
             searched=len(predecessor),
         )
 
-    def outline(self, regions: NDArray[np.int64]) -> Any:
-        """Return the union of the regions with these indices, as a shapely geometry in degrees."""
-        return shapely.union_all(shapely.box(*self.grid.box_bounds(self.boxes[regions]).T))
-
     def _here(self, longitude: float, latitude: float) -> tuple[float, float, float]:
         x, y = to_mercator(longitude, latitude)
         return float(x), float(y), ground_scale(latitude)
@@ -156,7 +152,7 @@ class Partition:
         regions: NDArray[np.int64],
         here: tuple[float, float, float],
         reward: float,
-        acceptance: Acceptance,
+        conditions: Conditions,
     ) -> Floats:
         """Return the mean acceptance probability (m,) of the people in each region.
 
@@ -169,7 +165,13 @@ class Partition:
         east = self.grid.west + (left + fraction * (right - left)) * self.grid.cell - x
         north = self.grid.north - (top + fraction * (bottom - top)) * self.grid.cell - y
         metres = np.hypot(east[:, None, :], north[:, :, None]) * scale
-        return np.asarray(acceptance.chance(reward, metres).mean(axis=(1, 2)))
+        return np.asarray(acceptance_chance(conditions, reward, metres).mean(axis=(1, 2)))
+
+
+def partition_of(released: Released) -> Partition:
+    """Return the measured regions of a release and the expected number of people in each."""
+    layer = next(each for each in layers(released) if isinstance(each, BoxLayer))
+    return Partition(layer.grid, layer.boxes, expected_people(layer))
 
 
 def _way(region: int, predecessor: dict[int, int], chosen: dict[int, None]) -> list[int]:

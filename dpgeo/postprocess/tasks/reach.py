@@ -1,45 +1,38 @@
 """Notification radius for a given task success probability E.
 
-There are two models of the workers around a task, each solved exactly for all tasks at once. den is
-the density of workers, and theta(w, d) the probability that a worker at distance d accepts the
-reward w.
-
-`FieldReach` (the default): workers are a Poisson field of the released density. The number of
+Workers around a task are a Poisson field of the released density den. theta(w, d) is the
+probability that a worker at distance d accepts the reward w (`tasks.settings`). The number of
 workers within r metres who accept is Poisson with mean
     H(r) = integral over the circle of den(x) theta(w, |x|) dx
 so the probability that at least one accepts is 1 - exp(-H(r)), and the radius solves
-H(r) = -ln(1 - E).
-
-`CircleReach` (the model of Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is
-uniform in the circle, all n = pi r^2 den workers live at the mean distance 2r/3, and
-E = 1 - (1 - theta)^n. Hence
-    r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-with c of `tasks.acceptance`. The left-hand side increases with r; the factor r^2 is missing in
-their equation 13.14. n need not be an integer: even if fewer than one worker is expected, this
-model can predict certain success, which the field model cannot. Their equation 13.16 is not used,
-since it is inaccurate and can be negative.
+H(r) = -ln(1 - E), for all tasks at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats, accepting_area
+Floats = NDArray[np.float64]
+
+MIN_RATIO, MAX_RATIO = 0.02, 200.0
+"""Range of u in which Phi(u) of `_phi` is tabulated; below it, tanh(1/u) is 1 in floating point."""
+
+INTERVALS = 4096
 
 PRECISION = 1e-12
 """Relative precision to which a radius is computed."""
 
-MOST_STEPS = 80
+MAX_STEPS = 80
 
 CURVE_POINTS = 1000
-"""Number of radii at which `FieldReach.curves` computes people; it interpolates in between."""
+"""Number of radii at which `Reach.curves` computes people; it interpolates in between."""
 
 TOGETHER = 1024
 """Number of tasks computed at once, so that arrays stay in the processor's cache."""
@@ -61,51 +54,24 @@ class Expectation:
     success: Floats
 
 
-class Reach(Protocol):
-    """Model of the workers around each of n tasks; arrays are (n,), and distances are in metres."""
-
-    def radius(self, reward: Floats) -> Floats:
-        """Return the radius at which each task meets the target, or inf above the travel limit."""
-
-    def stretch(self, reward: Floats) -> Floats:
-        """Return, for each task, the radius in proportion to which rewards are divided.
-
-        It is `radius`, but finite even where the target cannot be met within the travel limit.
-        """
-
-    def notified(self, radius: Floats) -> Floats:
-        """Return the expected number of workers within each radius."""
-
-    def expect(self, reward: Floats) -> Expectation:
-        """Return the radius and the expected outcome of each task at the given reward (n,)."""
-
-    def curves(self, rewards: Floats) -> Floats:
-        """Return the expected number of workers (n, g) to notify for each task at each of g
-        rewards.
-
-        The number is inf if the target cannot be met within the travel limit.
-        """
-
-    def part(self, chosen: NDArray[np.bool_]) -> Reach:
-        """Return the model restricted to the tasks marked in `chosen` (n,)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FieldReach:
+class Reach:
     """Workers as a Poisson field with a constant density in each of k rings around a task.
 
     `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density` (n,
     k) is in workers per square metre, for n tasks. `needed` is -ln(1 - E), the expected number of
-    acceptances at which at least one person accepts with probability E.
+    acceptances at which at least one person accepts with probability E. `willingness` is c of the
+    acceptance model, in metres per unit of reward.
     """
 
-    acceptance_model: Acceptance
+    willingness: float
     needed: float
     edges: Floats
     density: Floats
 
     def radius(self, reward: Floats) -> Floats:
-        pull = self.acceptance_model.willingness * reward
+        """Return the radius at which each task meets the target, or inf above the travel limit."""
+        pull = self.willingness * reward
         radii = np.empty(len(pull))
         for chunk in _parts(len(pull)):
             radii[chunk] = self._radius(pull[chunk], self.density[chunk])
@@ -144,21 +110,20 @@ class FieldReach:
         row = np.arange(len(total))
         return total[row, ring] - steps[row, ring], ring, total[:, -1] >= self.needed
 
-    def stretch(self, reward: Floats) -> Floats:
-        return np.asarray(np.minimum(self.radius(reward), self.edges[-1]))
-
     def notified(self, radius: Floats) -> Floats:
+        """Return the expected number of workers within each radius."""
         inner = np.minimum(radius[:, None], self.edges)
         return np.asarray((math.pi * self.density * np.diff(inner**2)).sum(axis=1))
 
     def accepting(self, radius: Floats, reward: Floats) -> Floats:
         """Compute H(r), the expected number of workers within each radius who accept."""
-        pull = self.acceptance_model.willingness * reward
+        pull = self.willingness * reward
         inner = np.minimum(radius[:, None], self.edges)
         areas = np.diff(accepting_area(inner, pull[:, None]))
         return np.asarray((2 * math.pi * self.density * areas).sum(axis=1))
 
     def expect(self, reward: Floats) -> Expectation:
+        """Return the radius and the expected outcome of each task at the given reward (n,)."""
         radius = self.radius(reward)
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
@@ -175,7 +140,10 @@ class FieldReach:
         )
 
     def curves(self, rewards: Floats) -> Floats:
-        pulls = self.acceptance_model.willingness * rewards[:, None]
+        """Return the expected number of workers (n, g) to notify for each task at each of g
+        rewards; inf if the target cannot be met within the travel limit.
+        """
+        pulls = self.willingness * rewards[:, None]
         fine = np.linspace(0, self.edges[-1] ** 0.5, CURVE_POINTS) ** 2
         at_edges, at_fine = accepting_area(self.edges, pulls), accepting_area(fine, pulls)
         curves = np.empty((len(self.density), len(rewards)))
@@ -196,99 +164,9 @@ class FieldReach:
                 curves[chunk, column] = np.where(reached, already + added, np.inf)
         return curves
 
-    def part(self, chosen: NDArray[np.bool_]) -> FieldReach:
+    def part(self, chosen: NDArray[np.bool_]) -> Reach:
+        """Return the model restricted to the tasks marked in `chosen` (n,)."""
         return dataclasses.replace(self, density=self.density[chosen])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CircleReach:
-    """Workers at a uniform `density` (n,), per square metre, around each of n tasks."""
-
-    acceptance_model: Acceptance
-    needed: float
-    density: Floats
-
-    def radius(self, reward: Floats) -> Floats:
-        radius = self.stretch(reward)
-        return np.where(2 * radius / 3 <= self.acceptance_model.travel_metres, radius, np.inf)
-
-    def stretch(self, reward: Floats) -> Floats:
-        return circle_radius(self.needed, self.density, self.acceptance_model.willingness * reward)
-
-    def notified(self, radius: Floats) -> Floats:
-        return math.pi * radius**2 * self.density
-
-    def success(self, radius: Floats, reward: Floats) -> Floats:
-        """Return the probability (n,) that at least one worker within each radius accepts."""
-        pull = self.acceptance_model.willingness * reward
-        with np.errstate(divide="ignore", invalid="ignore"):
-            refusing = radius**2 * _log_refusal(3 * pull / radius)
-        return -np.expm1(-math.pi * self.density * np.where(radius > 0, refusing, 0.0))
-
-    def expect(self, reward: Floats) -> Expectation:
-        radius = self.radius(reward)
-        # The model places all workers at two thirds of the radius, which must be within the travel
-        # limit.
-        within = np.minimum(radius, 1.5 * self.acceptance_model.travel_metres)
-        return Expectation(
-            radius=radius,
-            notified=self.notified(within),
-            acceptance=_tanh_ratio(1.5 * self.acceptance_model.willingness * reward, within),
-            success=self.success(within, reward),
-        )
-
-    def curves(self, rewards: Floats) -> Floats:
-        shape = (len(self.density), len(rewards))
-        density = np.broadcast_to(self.density[:, None], shape)
-        reward = np.broadcast_to(rewards, shape)
-        pull = self.acceptance_model.willingness * reward
-        radius = circle_radius(self.needed, density.ravel(), pull.ravel()).reshape(shape)
-        within = 2 * radius / 3 <= self.acceptance_model.travel_metres
-        return np.where(within, math.pi * radius**2 * density, np.inf)
-
-    def part(self, chosen: NDArray[np.bool_]) -> CircleReach:
-        return dataclasses.replace(self, density=self.density[chosen])
-
-
-def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r, with a = c w.
-
-    This is the equation of the module docstring: `needed` is -ln(1 - E), `density` (n,) holds den,
-    and `pull` (n,) holds a. With u = r/a, the equation is g(u) = K, where g(u) = u^2 ln((exp(3/u) +
-    1)/2) and K = needed/(pi den a^2). Since ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8,
-    the root is at least K/3 and at least (2 K - 9/4)/3. Newton's method starts from the larger of
-    these bounds. Since g is increasing and concave, its steps approach the root from below.
-    """
-    size = needed / (math.pi * density * pull**2)
-    ratio = np.empty_like(size)
-    for chunk in _parts(len(size)):
-        ratio[chunk] = _circle_ratio(size[chunk])
-    return np.asarray(ratio * pull)
-
-
-def _circle_ratio(size: Floats) -> Floats:
-    """Solve g(u) = `size` for u by Newton's method; g is defined in `circle_radius`.
-
-    `size` and the result have shape (n,).
-    """
-    u = np.maximum(size / 3, (2 * size - 2.25) / 3)
-    for _ in range(MOST_STEPS):
-        x = 3 / u
-        fall = np.expm1(-x)
-        log = x + np.log1p(fall / 2)
-        step = (size - u * u * log) / (2 * u * log - 3 / (2 + fall))
-        u += step
-        if np.all(np.abs(step) <= PRECISION * u):
-            break
-    return u
-
-
-def _log_refusal(x: Floats) -> Floats:
-    """Compute ln((exp(x) + 1)/2) without overflow.
-
-    It equals -ln(1 - tanh(x/2)), the negative logarithm of a worker's probability to refuse.
-    """
-    return np.asarray(x + np.log1p(np.expm1(-x) / 2))
 
 
 def increasing_root(
@@ -305,7 +183,7 @@ def increasing_root(
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     x = (low + high) / 2
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         error = function(x) - target
         low, high = np.where(error < 0, x, low), np.where(error > 0, x, high)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -327,3 +205,66 @@ def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
 def _parts(size: int) -> Iterator[slice]:
     """Yield slices that together cover `size` tasks, with at most TOGETHER tasks each."""
     return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))
+
+
+def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
+    """Compute F(r), the integral of s tanh(a/s) ds from 0 to r, in square metres.
+
+    Here a = c w, in metres, is the `pull` of a reward. In a circle of `radius` r with den workers
+    per square metre, 2 pi F(r) den workers are expected to accept. F(r) = a^2 Phi(r/a), where Phi
+    is interpolated by cubics with exact slopes, with an error of about 1e-12. Shapes broadcast.
+    """
+    radius, pull = np.broadcast_arrays(
+        np.asarray(radius, dtype=np.float64), np.asarray(pull, dtype=np.float64)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(pull > 0, radius / pull, 0.0)
+    return np.where(pull > 0, pull**2 * _phi(ratio), 0.0)
+
+
+def _phi(ratio: Floats) -> Floats:
+    """Compute Phi(u), the integral of s tanh(1/s) ds from 0 to u."""
+    table = _table()
+    u = np.clip(ratio, MIN_RATIO, MAX_RATIO)
+    left = np.minimum((np.log(u / MIN_RATIO) / table.step).astype(np.int64), INTERVALS - 1)
+    width = table.width[left]
+    t = (u - table.node[left]) / width
+    start, slope = table.value[left], table.slope[left] * width
+    rise = table.value[left + 1] - start
+    next_slope = table.slope[left + 1] * width
+    cubic = slope + next_slope - 2 * rise
+    inner = start + t * (slope + t * (3 * rise - 2 * slope - next_slope + t * cubic))
+    # For large s, use s tanh(1/s) = 1 - 1/(3 s^2) + 2/(15 s^4) - ...
+    far = np.maximum(ratio, MAX_RATIO)
+    outer = table.offset + far + 1 / (3 * far) - 2 / (45 * far**3)
+    return np.where(ratio < MIN_RATIO, ratio**2 / 2, np.where(ratio > MAX_RATIO, outer, inner))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    step: float
+    node: Floats
+    width: Floats
+    value: Floats
+    slope: Floats
+    offset: float
+
+
+@functools.cache
+def _table() -> _Table:
+    step = math.log(MAX_RATIO / MIN_RATIO) / INTERVALS
+    node = MIN_RATIO * np.exp(step * np.arange(INTERVALS + 1))
+    point, weight = np.polynomial.legendre.leggauss(8)
+    half, middle = np.diff(node) / 2, (node[1:] + node[:-1]) / 2
+    s = middle[:, None] + half[:, None] * point
+    pieces = half * ((s * np.tanh(1 / s)) @ weight)
+    value = np.concatenate([[MIN_RATIO**2 / 2], MIN_RATIO**2 / 2 + np.cumsum(pieces)])
+    offset = value[-1] - (MAX_RATIO + 1 / (3 * MAX_RATIO) - 2 / (45 * MAX_RATIO**3))
+    return _Table(
+        step=step,
+        node=node,
+        width=np.diff(node),
+        value=value,
+        slope=node * np.tanh(1 / node),
+        offset=float(offset),
+    )
