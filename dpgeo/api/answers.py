@@ -124,7 +124,7 @@ class AnswerDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-
     priority = 1
 
     def get_name(self, auto_schema: Any, direction: Any) -> str:
-        set_override(self.target, "suppress_collision_warning", True)  # type: ignore[no-untyped-call]
+        set_override(self.target, "suppress_collision_warning", True)
         return str(self.target.__name__).removesuffix(SUFFIX)
 
     def map_serializer(self, auto_schema: Any, direction: Any) -> Json:
@@ -134,7 +134,7 @@ class AnswerDescription(OpenApiSerializerExtension):  # type: ignore[no-untyped-
         )
         for name, part in schema.pop("$defs", {}).items():
             short = name.removesuffix(SUFFIX)
-            component = ResolvedComponent(
+            component = ResolvedComponent(  # type: ignore[no-untyped-call]
                 name=short, type=ResolvedComponent.SCHEMA, object=short, schema=_component(part)
             )
             auto_schema.registry.register_on_missing(component)

@@ -288,7 +288,7 @@ own_fields_first(QuoteOut)
 def quote_answer(quote: Quote, dataset: Dataset) -> QuoteOut:
     asked, cost, ledger = quote.request, quote.cost, quote.ledger
     pure, moved = isinstance(cost, PureDP), cost.notion is Notion.GEO_IND
-    return QuoteOut.model_validate(
+    answer: QuoteOut = QuoteOut.model_validate(
         {
             **dict(asked),
             "dataset": dataset.slug,
@@ -316,6 +316,7 @@ def quote_answer(quote: Quote, dataset: Dataset) -> QuoteOut:
             "currencies": _currencies_answer(quote),
         }
     )
+    return answer
 
 
 def _forecast_answer(quote: Quote) -> ForecastOut:

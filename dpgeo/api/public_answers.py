@@ -236,7 +236,7 @@ def own_fields_first(answer: type[Answer]) -> None:
     answer.model_rebuild(force=True)
 
 
-RequestFacts = _request_facts({"mechanism", "parameters", "totals"})
+RequestFacts: Any = _request_facts({"mechanism", "parameters", "totals"})
 
 
 class ReleaseOut(RequestFacts):  # type: ignore[misc]
@@ -325,7 +325,7 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
     if public:
         links["dataset"] = address_of(request, "api:dataset", dataset.slug)
     files = _files(release, url) if served else {}
-    return ReleaseOut.model_validate(
+    answer: ReleaseOut = ReleaseOut.model_validate(
         {
             **dict(asked),
             **_declared_facts(dataset),
@@ -351,6 +351,7 @@ def release_answer(release: Release, request: AnyRequest) -> ReleaseOut:
             "links": links,
         }
     )
+    return answer
 
 
 KINDS_OF = {key: mechanism.kind.key for key, mechanism in MECHANISMS.items()}

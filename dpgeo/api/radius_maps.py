@@ -53,10 +53,7 @@ class ReasonOut(Answer):
     explanation: str
 
 
-Rows = Annotated[
-    list[list[float | None]],
-    WithJsonSchema({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}}),
-]
+ROWS = WithJsonSchema({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
 """Numbers at the points of a lattice: rows from south to north, each from west to east."""
 
 
@@ -65,9 +62,11 @@ class LatticeOut(Answer):
 
     longitude: list[float] = fact("From the west; they run on beyond 180 across the antimeridian.")
     latitude: list[float] = fact("From the south.")
-    radius_metres: Rows = fact("In rows from the south, each from the west.")
-    notified: Rows
-    reason: Annotated[list[list[int | None]], Rows.__metadata__[0]] = fact(
+    radius_metres: Annotated[list[list[float | None]], ROWS] = fact(
+        "In rows from the south, each from the west."
+    )
+    notified: Annotated[list[list[float | None]], ROWS]
+    reason: Annotated[list[list[int | None]], ROWS] = fact(
         "The number of the reason in `reasons` why there is no radius, else null."
     )
     reasons: list[ReasonOut]
