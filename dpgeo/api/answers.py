@@ -18,7 +18,7 @@ from django.urls import reverse
 from drf_spectacular.drainage import set_override
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.plumbing import ResolvedComponent
-from pydantic import BaseModel, ConfigDict, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from rest_framework.request import Request
 
@@ -36,6 +36,11 @@ class Answer(BaseModel):
     """A JSON object in a response. Optional fields are left out unless they are given."""
 
     model_config = ConfigDict(from_attributes=True, extra="ignore")
+
+
+def optional() -> Any:
+    """Declare a field that is left out unless it is given."""
+    return Field(default=None)
 
 
 def one_of(values: Iterable[str]) -> WithJsonSchema:

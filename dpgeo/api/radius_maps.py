@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import shapely
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiResponse
-from pydantic import Field, WithJsonSchema
+from pydantic import WithJsonSchema
 from rest_framework.request import Request
 
-from dpgeo.api.answers import Answer, Json, one_of
+from dpgeo.api.answers import Answer, Json, one_of, optional
 from dpgeo.api.base import DocumentView, caching
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
@@ -33,9 +33,9 @@ class RadiusPropertiesOut(Answer):
     """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
     feature: Annotated[str, one_of(["band", "line", "out_of_reach"])]
-    from_metres: float = Field(default=None)
-    to_metres: float = Field(default=None)
-    metres: float = Field(default=None)
+    from_metres: float = optional()
+    to_metres: float = optional()
+    metres: float = optional()
 
 
 class RadiusFeatureOut(Answer):

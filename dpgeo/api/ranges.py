@@ -76,7 +76,7 @@ class RangesQuery(Declared):
         None,
     )
     layer: SlugText = fact(LAYER_WORDS, None)
-    from_: BoxText = Field(
+    from_: BoxText = Field(  # type: ignore[assignment]
         default=None,
         alias="from",
         description="In a release of flows: where trips begin, west,south,east,north in degrees. "

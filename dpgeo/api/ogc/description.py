@@ -6,7 +6,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.views import APIView
 
-from dpgeo.api.answers import SUFFIX, Answer, ProblemOut
+from dpgeo.api.answers import SUFFIX, Answer, Json, ProblemOut
 from dpgeo.api.ogc.documents import (
     GEOJSON,
     HTML,
@@ -18,7 +18,6 @@ from dpgeo.api.ogc.documents import (
     ConformanceOut,
     FeatureCollectionOut,
     FeatureOut,
-    Json,
     LandingPageOut,
 )
 from dpgeo.api.ogc.query_parameters import (
@@ -158,6 +157,6 @@ def _schemas() -> Json:
     mapping.registry = ComponentRegistry()
     mapping.view, mapping.method = APIView(request=None), "GET"
     for document in DOCUMENTS:
-        mapping.resolve_serializer(document, "response")
+        mapping.resolve_serializer(document, "response")  # type: ignore[arg-type]
     schemas: Json = mapping.registry.build({})["schemas"]
     return schemas

@@ -64,17 +64,17 @@ class LinkOut(Answer):
     """A link (RFC 8288)."""
 
     rel: str
-    type: str = Field(default=None)
+    type: str = optional()
     href: str
-    title: str = Field(default=None)
-    length: Count = Field(default=None)
+    title: str = optional()
+    length: Count = optional()
 
 
 class LandingPageOut(Answer):
     """The landing page."""
 
-    title: str = Field(default=None)
-    description: str = Field(default=None)
+    title: str = optional()
+    description: str = optional()
     links: list[LinkOut]
 
 
@@ -98,7 +98,7 @@ class ConformanceOut(Answer):
     """The conformance classes that the server meets."""
 
     conformsTo: list[str]
-    links: list[LinkOut] = Field(default=None)
+    links: list[LinkOut] = optional()
 
 
 class SpatialExtentOut(Answer):
@@ -107,7 +107,7 @@ class SpatialExtentOut(Answer):
     bbox: Annotated[
         list[Annotated[list[float], Field(min_length=4, max_length=6)]], Field(min_length=1)
     ]
-    crs: str = Field(default=None)
+    crs: str = optional()
 
 
 class TemporalExtentOut(Answer):
@@ -121,22 +121,22 @@ class TemporalExtentOut(Answer):
 class ExtentOut(Answer):
     """Where, and in a series when, the features of a collection lie."""
 
-    spatial: SpatialExtentOut = Field(default=None)
-    temporal: TemporalExtentOut = Field(default=None)
+    spatial: SpatialExtentOut = optional()
+    temporal: TemporalExtentOut = optional()
 
 
 class CollectionOut(Answer):
     """A collection: one layer of a published release, or all maps of a series."""
 
     id: str
-    title: str = Field(default=None)
-    description: str = Field(default=None)
-    attribution: str = Field(default=None)
+    title: str = optional()
+    description: str = optional()
+    attribution: str = optional()
     links: list[LinkOut]
-    extent: ExtentOut = Field(default=None)
-    itemType: str = Field(default=None)
-    crs: list[str] = Field(default=None)
-    storageCrs: str = Field(default=None)
+    extent: ExtentOut = optional()
+    itemType: str = optional()
+    crs: list[str] = optional()
+    storageCrs: str = optional()
 
 
 class CollectionsOut(Answer):
@@ -198,9 +198,9 @@ class FeatureOut(Answer):
     """A feature as GeoJSON. A feature in a list has no links."""
 
     type: Annotated[str, WithJsonSchema({"type": "string", "enum": ["Feature"]})]
-    id: Count = Field(default=None)
+    id: Count = optional()
     properties: Json
-    links: list[LinkOut] = Field(default=None)
+    links: list[LinkOut] = optional()
     geometry: Annotated[str, WithJsonSchema({"type": "object"})]
 
 
@@ -208,9 +208,9 @@ class FeatureCollectionOut(Answer):
     """One page of features as GeoJSON."""
 
     type: Annotated[str, WithJsonSchema({"type": "string", "enum": ["FeatureCollection"]})]
-    links: list[LinkOut] = Field(default=None)
-    numberReturned: Count = Field(default=None)
-    numberMatched: Count = Field(default=None)
+    links: list[LinkOut] = optional()
+    numberReturned: Count = optional()
+    numberMatched: Count = optional()
     features: list[FeatureOut]
 
 

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import conditional_page
 from rest_framework.request import Request
 
+from dpgeo.api.answers import Json
 from dpgeo.api.base import ApiView
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
@@ -23,7 +24,6 @@ from dpgeo.api.ogc.collections import (
 )
 from dpgeo.api.ogc.cql2 import Filter, parse, within
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import Json
 from dpgeo.api.ogc.query_parameters import Days
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
