@@ -19,7 +19,7 @@ from django.urls import reverse
 from pydantic import Field, WithJsonSchema
 from rest_framework.request import Request
 
-from dpgeo.api.answers import Answer, AnyRequest, Json, address_of
+from dpgeo.api.answers import Answer, AnyRequest, Json, address_of, optional
 from dpgeo.api.ogc.collections import Collection, SeriesCollection
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS
 from dpgeo.artefacts import statement
