@@ -1,23 +1,22 @@
-"""Processor time and memory of a partitioned folder read in place, compared with one canonical
-file.
+"""Time, memory and traffic of counts on a cluster of Spark, compared with DuckDB on one file.
 
-Counts in shards are measured as well, unless `--measured` is -1.
-
-The folder has invented visits of people whose ids are integers: every person goes to one of five
-places nearby, at any time of a month. Each step runs in a process of its own, with one thread, so
-that its own memory can be measured. All counts are compared cell by cell.
+A master and two workers with one core each run on this machine, in folders of their own. The rows
+are invented visits of people whose ids are integers: every person goes to one of five places
+nearby, at any time of a month. All counts are compared cell by cell. It needs Java 17 and
+`.venv/bin/python locks/install.py locks/spark.txt`.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
+import json
+import os
 import resource
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,14 +29,17 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.engine.duckdb_view import DuckDBView, Sampling
-from dpgeo.engine.in_place import EVERYBODY, Division, InPlaceView, Question, write_rows
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.engine.spark import Cluster, SparkView, grouping_key, public_draw, write_rows
+from dpgeo.engine.spark_tasks import SparkFile
 from dpgeo.ingest.canonical import declared_schema
+from dpgeo.ingest.recorded_files import RecordedFile, footer_checksum
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.ingest.source_rows import source_rows
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from tests.services.spark_cluster import SparkCluster, running_cluster
 
 AREA = StudyArea.from_bounds(7.0, 47.0, 9.0, 49.0)
 GRID = Grid.over(AREA, 1024)
@@ -47,8 +49,8 @@ SCHEMA = Schema(
     area=AREA,
     time_zone="UTC",
 )
-KEY = bytes(range(64))
 SALT = bytes(range(16))
+DRAW = public_draw(SALT)
 BOUND = 10
 BLOCK = 1_000_000
 """Number of rows that are invented at a time."""
@@ -58,20 +60,16 @@ def add_to(subcommands: Any) -> None:
     """Add this benchmark's subcommand."""
     parser = subcommands.add_parser("scale", help=__doc__)
     parser.set_defaults(run=run)
-    parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--people", type=int, default=400_000)
-    parser.add_argument("--parts", type=int, default=10, help="number of Parquet files")
-    parser.add_argument("--shards", type=int, default=4, help="number of workers")
-    parser.add_argument(
-        "--measured", type=int, default=0, help="number of shards to run; 0: all, -1: none"
-    )
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--people", type=int, default=200_000)
+    parser.add_argument("--parts", type=int, default=20, help="number of Parquet files")
     parser.add_argument("--counting", choices=list(Counting), help="what to count; both by default")
-    parser.add_argument("--memory-mib", type=int, default=4096)
+    parser.add_argument("--memory-mib", type=int, default=1024, help="for DuckDB, in each process")
 
 
 @dataclass
 class Partitions:
-    """The canonical rows of all files in a folder (`engine.in_place.Rows`)."""
+    """The canonical rows of all files in a folder (`engine.spark.Rows`)."""
 
     folder: Path
     number: int
@@ -82,57 +80,88 @@ class Partitions:
         """The schema of the canonical rows."""
         return declared_schema(SCHEMA)
 
-    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the persons with integer identifiers from `first` to `last`."""
-        people = None if (first, last) == EVERYBODY else (first, last)
-        for path in sorted(self.folder.glob("*.parquet")):
-            yield from source_rows(path, {}, SCHEMA, KEY, Tally(), people=people)
+    @property
+    def paths(self) -> list[Path]:
+        """The files, in the order of their names."""
+        return sorted(self.folder.glob("*.parquet"))
 
-
-@dataclass(frozen=True)
-class Cost:
-    """Processor time of a step in seconds, its largest memory in bytes, and its counts."""
-
-    seconds: float
-    memory: int
-    counts: Any = None
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of all files."""
+        for path in self.paths:
+            yield from source_rows(path, {}, SCHEMA, grouping_key(DRAW), Tally())
 
 
 def run(options: argparse.Namespace) -> None:
     """Print a line for each step of writing and counting. Raises ValueError if counts differ."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-scale-") as name:
         folder = Path(name)
-        _measured(partial(_invent, folder, options.rows, options.people, options.parts))
-        size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+        rows = Partitions(folder / "lake", options.rows, options.people)
+        rows.folder.mkdir()
+        _invent(rows.folder, options.rows, options.people, options.parts)
+        size = sum(path.stat().st_size for path in rows.paths)
         print(
-            f"{options.rows:,} rows, {options.people:,} persons, {options.parts} files, {size:,} B"
+            f"{options.rows:,} rows, {options.people:,} people, {options.parts} files, {size:,} B"
         )
-        rows = Partitions(folder, options.rows, options.people)
-        gathered = folder / "gathered"
-        gathered.mkdir()
-        single = gathered / "rows.parquet"
-        _say("one canonical file", _measured(partial(write_rows, rows, single)), options.rows)
-        equal = True
-        for counting in [Counting(options.counting)] if options.counting else Counting:
-            memory = options.memory_mib << 20
-            count = partial(_count, rows, counting, memory)
-            alone = _say(f"{counting}, that file", _measured(partial(count, single)), options.rows)
-            here = _say(f"{counting}, in place", _measured(count), options.rows)
-            times, memories = here.seconds / alone.seconds, here.memory / alone.memory
-            print(f"  in place beside that file: time x {times:.2f}, memory x {memories:.2f}")
-            shards = [
-                _measured(partial(count, None, shard, options.shards))
-                for shard in range(options.measured or options.shards)
-            ]
-            for number, shard in enumerate(shards):
-                _say(f"{counting}, shard {number}", shard, options.rows)
-            equal &= np.array_equal(alone.counts, here.counts)
-            if len(shards) == options.shards:
-                added = np.sum([each.counts for each in shards], axis=0)
-                equal &= np.array_equal(alone.counts, added)
-    if not equal:
-        raise ValueError("The counts differ.")
+        single = folder / "rows.parquet"
+        _said("one canonical file", options.rows, partial(write_rows, rows, single))
+        (folder / "cluster").mkdir()
+        with running_cluster(folder / "cluster", f"{options.memory_mib}m") as cluster:
+            os.environ |= cluster.environment("driver") | {"PYSPARK_PYTHON": sys.executable}
+            _compare(options, rows, single, cluster, folder)
     print("All counts are equal.")
+
+
+def _compare(
+    options: argparse.Namespace, rows: Partitions, single: Path, cluster: SparkCluster, folder: Path
+) -> None:
+    counting = Cluster(
+        master=cluster.master,
+        files=[_file(path) for path in rows.paths],
+        secret=bytes(64),
+        key=grouping_key(DRAW),
+        between=None,
+        memory_bytes=options.memory_mib << 20,
+        folder=folder,
+    )
+    with counting:
+        _said("start of a session", 1, counting._started)
+        for what in [Counting(options.counting)] if options.counting else Counting:
+            settings: dict[str, Any] = {
+                "domain": Domain(AREA, {}),
+                "unit": Unit.PERSON,
+                "counting": what,
+                "bound": BOUND,
+                "threads": 1,
+                "memory_bytes": options.memory_mib << 20,
+                "folder": folder,
+            }
+            alone = DuckDBView(single, salt=DRAW, **settings)
+            expected = _said(f"{what}, DuckDB", rows.number, partial(_counts, alone))
+            spark = SparkView(rows, counting.count, salt=SALT, **settings)
+            before = traffic(cluster)
+            found = _said(f"{what}, Spark", rows.number, partial(_counts, spark), cluster)
+            moved, spilled = (
+                now - then for now, then in zip(traffic(cluster), before, strict=True)
+            )
+            print(f"  shuffled {moved / rows.number:.1f} B a row; spilled {spilled:,} B")
+            if not np.array_equal(found, expected):
+                raise ValueError("The counts differ.")
+
+
+def _counts(view: DuckDBView) -> NDArray[np.int64]:
+    return view.histogram(GRID)._read_by_meter()
+
+
+def _file(path: Path) -> SparkFile:
+    stat = path.stat()
+    recorded = RecordedFile(
+        root=str(path.parent),
+        path=path.name,
+        size=stat.st_size,
+        stamp=str(stat.st_mtime_ns),
+        footer=footer_checksum(path),
+    )
+    return SparkFile(recorded=recorded, named={}, schema=SCHEMA)
 
 
 def _invent(folder: Path, rows: int, people: int, parts: int) -> None:
@@ -154,58 +183,55 @@ def _invent(folder: Path, rows: int, people: int, parts: int) -> None:
                 left -= size
 
 
-def _count(
-    rows: Partitions,
-    counting: Counting,
-    memory: int,
-    single: Path | None = None,
-    shard: int | None = None,
-    shards: int = 1,
-) -> NDArray[np.int64]:
-    """Return the counts of all cells, from the file `single` or from the folder in place.
-
-    With a `shard`, only the persons of this shard of the folder are counted.
-    """
-    settings: dict[str, Any] = {
-        "domain": Domain(AREA, {}),
-        "unit": Unit.PERSON,
-        "counting": counting,
-        "bound": BOUND,
-        "salt": SALT,
-        "threads": 1,
-        "memory_bytes": memory,
-    }
-    if single is not None:
-        return DuckDBView(single, **settings).histogram(GRID)._read_by_meter()
-    if shard is None:
-        return InPlaceView(rows, **settings).histogram(GRID)._read_by_meter()
-    settings["sampling"] = Sampling(heap=counting is Counting.VISITS, passes=shards)
-    worker = InPlaceView(rows, **settings)
-
-    def ask(question: Question) -> Iterator[dict[str, NDArray[np.int64]]]:
-        yield worker.answer(question, shard)
-
-    division = Division(shards, ask)
-    return InPlaceView(rows, division=division, **settings).histogram(GRID)._read_by_meter()
-
-
-def _measured(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
-    """Write or count in a new process; return its processor time, its memory and its counts."""
-    spawn = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=spawn) as pool:
-        return pool.submit(_timed, step).result()
-
-
-def _timed(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
-    began = time.process_time()
+def _said(
+    what: str, rows: int, step: Callable[[], Any], cluster: SparkCluster | None = None
+) -> Any:
+    """Print the elapsed time, processor time and largest memory of a step; return its result."""
+    workers = [worker.process.pid for worker in cluster.workers] if cluster else []
+    began, cpu = time.monotonic(), time.process_time() + sum(map(_cpu_seconds, workers))
     found = step()
-    seconds = time.process_time() - began
-    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Cost(seconds, largest * (1 if sys.platform == "darwin" else 1024), found)
+    elapsed = time.monotonic() - began
+    used = time.process_time() + sum(map(_cpu_seconds, workers)) - cpu
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    largest = f"; executors with their Python {sum(map(_memory_mib, workers)):,} MiB"
+    print(
+        f"{what:20} {elapsed:7.1f} s, of processors {used:7.1f} s = {1e6 * used / rows:5.2f} us a "
+        f"row, {memory:,} MiB here{largest if workers else ''}",
+        flush=True,
+    )
+    return found
 
 
-def _say(what: str, cost: Cost, rows: int) -> Cost:
-    each = 1e6 * cost.seconds / rows
-    print(f"{what:28} {cost.seconds:8.1f} s  {each:6.2f} us a row  {cost.memory >> 20:6} MiB")
-    sys.stdout.flush()
-    return cost
+def _cpu_seconds(process: int) -> float:
+    """Return the processor time of a process and of all its descendants."""
+    with suppress(OSError):
+        facts = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        own = sum(map(int, facts[11:15])) / os.sysconf("SC_CLK_TCK")
+        return own + sum(map(_cpu_seconds, _children(process)))
+    return 0.0
+
+
+def _memory_mib(process: int) -> int:
+    """Return the sum of the largest memory of a process and of each of its descendants."""
+    with suppress(OSError):
+        status = Path(f"/proc/{process}/status").read_text()
+        own = int((status.partition("VmHWM:")[2] or "0").split()[0]) >> 10
+        return own + sum(map(_memory_mib, _children(process)))
+    return 0
+
+
+def _children(process: int) -> list[int]:
+    lists = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for each in lists for child in each.read_text().split()]
+
+
+def traffic(cluster: SparkCluster) -> tuple[int, int]:
+    """Return the bytes that tasks have sent to each other, and those that they spilled."""
+    moved = spilled = 0
+    for path in (cluster.folder / "events").rglob("events_*"):
+        for line in path.read_text().splitlines():
+            with suppress(json.JSONDecodeError):
+                metrics = json.loads(line).get("Task Metrics") or {}
+                moved += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
+                spilled += metrics.get("Disk Bytes Spilled", 0)
+    return moved, spilled

@@ -11,7 +11,8 @@ from pathlib import Path
 from benchmarks import trips
 from benchmarks.timing import Line, best_of, compared
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.ingestion import ingest_here
+from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.ingestion import ingest_parts
 from dpgeo.ingest.schema import Columns, Schema
 
 KEY = bytes(64)
@@ -101,7 +102,8 @@ def ingest_csv(source: Path, folder: Path) -> None:
 
 def _ingest(source: Path, folder: Path, columns: Columns) -> None:
     schema = Schema(columns, Unit.PERSON, trips.AREA)
-    ingest_here(source, source.name, schema, KEY, folder / "ours.parquet", lambda done, total: None)
+    parts = [Part(source, source.name)]
+    ingest_parts(parts, schema, KEY, folder / "ours.parquet", lambda done, total: None)
 
 
 def _run(query: str, source: Path, target: Path, **parameters: int | str) -> None:

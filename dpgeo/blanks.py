@@ -4,7 +4,7 @@ A name is the identifier of a person, the key of a place, the value of a categor
 owner types. Programs surround it with more than spaces: spreadsheets and web pages with no-break
 spaces, address books with the marks of text direction, editors with byte order marks. One person
 must not become two by such a character, so every name is trimmed here, or by the same set of
-characters in Arrow (`ingest.text`) and in PostgreSQL (`datasets.postgresql.columns`).
+characters in Arrow (`ingest.text`).
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 RANGES = (
-    (0x0009, 0x000D),  # tab, line feed, line tabulation, form feed, carriage return
-    (0x001C, 0x001F),  # separators of files, groups, records and units
-    (0x0020, 0x0020),  # space
-    (0x0085, 0x0085),  # next line
-    (0x00A0, 0x00A0),  # no-break space
+    (0x0000, 0x0020),  # controls, such as the zeros that fill a field, tab and line feed; space
+    (0x007F, 0x00A0),  # delete, further controls, no-break space
     (0x00AD, 0x00AD),  # soft hyphen
     (0x061C, 0x061C),  # Arabic letter mark
     (0x1680, 0x1680),  # Ogham space mark
@@ -30,7 +27,8 @@ RANGES = (
 """First and last code points of the blanks.
 
 They are listed, and not asked of `unicodedata`, because a name must be the same in every version of
-Python. All of Unicode's categories Zs, Zl and Zp and all of Python's `str.isspace` are among them.
+Python. All of Unicode's categories Cc, Zs, Zl and Zp and all of Python's `str.isspace` are among
+them.
 """
 
 

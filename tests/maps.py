@@ -38,8 +38,9 @@ from dpgeo.core.released import (
 )
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.datasets.declaration import Declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import SIDES
+from dpgeo.datasets.services import declaration_columns
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
@@ -275,9 +276,14 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
     return Dataset.objects.create(
         slug="vessby-phones",
         organisation=organisation,
-        title="Phones in Vessby",
-        study_area=area.to_geojson(),
-        **dict(zip(SIDES, area.bounds, strict=True)),
+        **declaration_columns(
+            Declaration(
+                title="Phones in Vessby",
+                licence="CC BY 4.0",
+                unit=Unit.PERSON,
+                study_area=area.to_geojson(),
+            )
+        ),
         ledger=ledger,
         sealed_person_key=b"k" * 60,
     )

@@ -21,7 +21,7 @@ from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
+from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts, summed
 from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
@@ -101,9 +101,7 @@ class ArrayView:
         counts = np.bincount(self._cells(sliced), minlength=size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
         """Return at most `bound` reports of each privacy unit, chosen by salted hashes."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
@@ -116,8 +114,7 @@ class ArrayView:
         units = chosen
         if self.unit is Unit.PERSON and chosen.size:
             units = np.asarray(self.persons, dtype=np.int64)[chosen]
-        chosen = chosen[units % shard.total == shard.number]
-        people = np.unique(units[units % shard.total == shard.number]).size
+        people = np.unique(units).size
         time = round_times(chosen * 1000, time_step)
         numbers = np.asarray(self.combination, dtype=np.int32)[chosen] if attributes else None
         return PrivatePositions(

@@ -19,7 +19,7 @@ from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
@@ -130,9 +130,7 @@ class CountsView:
         """
         return self
 
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
         """Raise TypeError, because the counts have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")
 

@@ -2,78 +2,27 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.services import parse_accounting
-from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES
 from dpgeo.core.declared import (
     Anything,
-    Decimal,
     Declared,
     Flag,
-    Items,
-    Members,
     Text,
-    Whole,
     fact,
 )
-from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
-from dpgeo.core.measures import ANSWER_STEPS, MOST_MEASURES, NUMBER_STEPS
-from dpgeo.core.nouns import NOUNS
-from dpgeo.core.themes import THEMES
+from dpgeo.datasets.budget_declaration import BudgetDeclaration
 from dpgeo.datasets.dataset_budgets import ACCOUNTING, BUDGETS
-from dpgeo.datasets.declaration import MOST_KEYWORDS
-from dpgeo.datasets.models import Dataset, NewFiles
+from dpgeo.datasets.declaration import Declaration
+from dpgeo.datasets.layer_declaration import NamedPlace
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.datasets.services import dataset_create, dataset_update
-
-ATTRIBUTE = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["column", "values"],
-    "properties": {
-        "column": {"type": "string"},
-        "values": {"type": "array", "items": {"type": "string"}},
-    },
-}
-
-MEASURE = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["column"],
-    "properties": {
-        "column": {"type": "string"},
-        "title": {"type": "string", "description": "The column's name, if left out."},
-        "unit": {"type": "string"},
-        "low": {"type": "number"},
-        "high": {"type": "number"},
-        "steps": {"type": "integer", "enum": [NUMBER_STEPS, ANSWER_STEPS]},
-        "answer": {"type": "boolean", "description": "Yes or no, instead of limits and unit."},
-    },
-}
-
-
-CATEGORY = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["column", "values"],
-    "properties": {
-        "column": {"type": "string"},
-        "title": {"type": "string", "description": "The column's name, if left out."},
-        "values": {
-            "type": "array",
-            "items": {"type": "string"},
-            "minItems": 1,
-            "maxItems": MOST_SLICES - 1,
-        },
-    },
-}
 
 
 class PointsBudget(Declared):
@@ -83,66 +32,12 @@ class PointsBudget(Declared):
     radius: Anything = fact("", schema={"type": "integer", "minimum": 1})
 
 
-class NamedPlace(Declared):
-    """A named place, and the public source of its outline."""
+class Budgets(BudgetDeclaration):
+    """What may ever be spent on a dataset's people."""
 
-    place: Text = fact("What the place is called.")
-    name: Text = fact("What the source of its outline is called.")
-    url: Text = fact("The source's https address.")
-    date: Text = fact("The source's date, such as 2026-01-31.")
-
-
-class DatasetChanges(Declared):
-    """Fields of a dataset that can be changed after its declaration."""
-
-    title: Text = fact("What is counted, where and when. Public.", None)
-    description: Text = fact("What a reader should know. Public.", None)
-    licence: Text = fact("The licence of the maps.", None)
-    attribution: Text = fact("How others should name you.", None)
-    contact: Text = fact(
-        "The e-mail address for readers' questions; empty: the publisher's. Public.", None
-    )
-    keywords: Items = fact(
-        "Words by which data portals find it. Public.",
-        None,
-        schema={"type": "array", "items": {"type": "string"}, "maxItems": MOST_KEYWORDS},
-    )
-    themes: Items = fact(
-        "Themes of data portals: codes of the EU's data-theme vocabulary. Public.",
-        None,
-        schema={"type": "array", "items": {"type": "string", "enum": [*THEMES]}},
-    )
-    covers_from: Anything = fact(
-        "First day that the data cover, from how they were collected and not from their first "
-        "row. Public; fixed by the first confirmation of a file.",
-        None,
-        schema={"type": ["string", "null"], "format": "date"},
-    )
-    covers_until: Anything = fact(
-        "Last day that they cover; null while they are collected. Public; fixed by the first "
-        "confirmation of a file.",
-        None,
-        schema={"type": ["string", "null"], "format": "date"},
-    )
-    unit: Text = fact(
-        "Whose presence is hidden: person, with all their rows, or record.",
-        None,
-        schema={"type": "string", "enum": [unit.value for unit in Unit]},
-    )
-    row_noun: Text = fact(
-        "What one row is called on maps and in the promise to people; empty leaves it open.",
-        None,
-        schema={"type": "string", "enum": ["", *NOUNS]},
-    )
-    new_files: Text = fact(
-        "What a further file does: replace the data, or append to them. Fixed by the first "
-        "confirmation of a file.",
-        None,
-        schema={"type": "string", "enum": NewFiles.values},
-    )
-    study_area: Members = fact(
-        "A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and not from the "
-        "data.",
+    points_budget: PointsBudget = fact(
+        "The most that may ever be spent on moved points, as a level within a radius in "
+        'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
         None,
     )
     leave_out_water: Flag = fact(
@@ -151,60 +46,23 @@ class DatasetChanges(Declared):
         "bridges over them are then refused. False by default.",
         None,
     )
-    time_zone: Text = fact("For times in the file that name no zone, such as Europe/Berlin.", None)
-    public_attributes: Items = fact(
-        "Columns whose values may be known of every report because they depend neither on where "
-        "nor by whom it was made, such as the version of an app. They can be published with moved "
-        'points, without any protection. Every value that is not listed becomes "other".',
-        None,
-        schema={"type": "array", "items": ATTRIBUTE},
-    )
-    measures: Items = fact(
-        "Columns of numbers whose averages may be published: each with its unit and the limits "
-        "between which every value is held, or as an answer of yes or no. All of this is public "
-        "and must not be taken from the rows; a column of places or identifiers is refused. Fixed "
-        "by the first confirmation of a file.",
-        None,
-        schema={"type": "array", "items": MEASURE, "maxItems": MOST_MEASURES},
-    )
-    categories: Items = fact(
-        "Columns with few values by which maps may be divided, such as the mode of transport. Only "
-        "the list of values is public, and it must not be taken from the rows; which value a row "
-        'has stays private. Every value that is not listed counts as "other". Fixed by the first '
-        "confirmation of a file.",
-        None,
-        schema={"type": "array", "items": CATEGORY, "maxItems": MOST_CATEGORIES},
-    )
-    budget: Decimal = fact(
-        'The most epsilon that all releases together may ever spend, such as "2".', None
-    )
-    accounting: Text = fact(
-        "The currency of the budget: pure-dp for epsilon (the default), or zcdp for rho, with "
-        "Gaussian noise, which pays where one person is in many counts. `budget` is then the "
-        "epsilon of all rho together, at `delta`. It is fixed by the first confirmation of a file.",
-        None,
-    )
-    delta: Text = fact(
-        "For zcdp: the delta at which rho is stated as an epsilon, a power of ten; 1e-9 by "
-        "default, and at most a tenth of one over `population`.",
-        None,
-    )
-    population: Whole = fact(
-        "For zcdp: how many people live where the data were collected, by public sources; never "
-        "the number of people in the data.",
-        None,
-    )
-    points_budget: PointsBudget = fact(
-        "The most that may ever be spent on moved points, as a level within a radius in "
-        'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
-        None,
-    )
-    keep_raw: Flag = fact(
-        "Whether uploaded files are kept for some days after they are read; false by default.", None
-    )
 
 
-class DatasetUpdate(DatasetChanges):
+class DatasetDeclaration(Declaration, Budgets):
+    """Fields of a new dataset."""
+
+    shares_budget_with: Text = fact(
+        "Instead of a budget: the slug of your dataset about the same people.", None
+    )
+    slug: Text = fact(
+        "How its short name in addresses begins; random characters are added, so that nobody can "
+        "guess it before it is public.",
+        None,
+    )
+    organisation: Text = fact("The publisher's slug; required for members of several.", None)
+
+
+class DatasetUpdate(Declaration.changes(), Budgets):  # type: ignore[misc]
     """Changes to a dataset.
 
     After a file has been uploaded, a new study area must be a named place.
@@ -217,30 +75,6 @@ class DatasetUpdate(DatasetChanges):
     )
 
 
-class DatasetDeclaration(DatasetChanges):
-    """Fields of a new dataset."""
-
-    title: Text = fact("What is counted, where and when. Public.")
-    licence: Text = fact("The licence of the maps.")
-    unit: Text = fact(
-        "Whose presence is hidden: person, with all their rows, or record.",
-        schema={"enum": [unit.value for unit in Unit]},
-    )
-    study_area: Members = fact(
-        "A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and not from the "
-        "data."
-    )
-    shares_budget_with: Text = fact(
-        "Instead of a budget: the slug of your dataset about the same people.", None
-    )
-    slug: Text = fact(
-        "How its short name in addresses begins; random characters are added, so that nobody can "
-        "guess it before it is public.",
-        None,
-    )
-    organisation: Text = fact("The publisher's slug; required for members of several.", None)
-
-
 def declare(user: User, facts: dict[str, Any]) -> Dataset:
     """Create a dataset for one of the user's organisations from the body fields `facts`.
 
@@ -248,14 +82,13 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
     """
     organisation = _organisation(user, facts.pop("organisation", None))
     budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
-    facts.setdefault("time_zone", "UTC")
     if "points_budget" in facts:
         facts["points_budget"] = _points_budget(facts["points_budget"])
     _read_accounting(facts)
     return dataset_create(
         **facts,
         organisation=organisation,
-        budget=None if budget is None else _budget(budget),
+        budget=budget,
         ledger=None if shared is None else _sibling(user, organisation, shared).ledger,
         created_by=user,
     )
@@ -276,15 +109,9 @@ def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
             "Only administrators of the organisation can set budgets, at the desk.",
             field=budgets[0],
         )
-    if "budget" in changes:
-        changes["budget"] = _budget(changes["budget"])
     if "points_budget" in changes:
         changes["points_budget"] = _points_budget(changes["points_budget"])
     return dataset_update(dataset=dataset, changes=changes)
-
-
-def _budget(text: str) -> Fraction:
-    return parse_epsilon(text, field="budget")
 
 
 def _read_accounting(facts: dict[str, Any]) -> None:

@@ -141,7 +141,7 @@ def _found_by(release: Release) -> Node:
             "vcard:hasEmail": {"@id": f"mailto:{address}"},
         }
     if declared.keywords:
-        node["dcat:keyword"] = declared.keywords
+        node["dcat:keyword"] = [*declared.keywords]
     if declared.themes:
         node["dcat:theme"] = [
             {"@id": theme_url(code), "@type": "skos:Concept", "skos:prefLabel": THEMES[code]}

@@ -26,9 +26,9 @@ from dpgeo.api.answers import (
 from dpgeo.api.base import DocumentView
 from dpgeo.api.openapi import BODY, operation
 from dpgeo.api.request_bodies import read_body
-from dpgeo.core.declared import Declared, Text, fact, read_text
-from dpgeo.core.domain import LAYER_TYPES, LayerKind
+from dpgeo.core.declared import Text, fact, read_text
 from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.layer_declaration import KINDS, LayerDeclaration
 from dpgeo.datasets.layer_documents import MAX_BYTES
 from dpgeo.datasets.layers import declared_before_upload, public_layer_remove, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
@@ -37,8 +37,6 @@ from dpgeo.releases.released_layers import layer_declare
 
 MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
 """Largest request body in bytes, enough for the largest file in Base64."""
-
-KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
 
 def _read_layer(value: object) -> object:
@@ -56,24 +54,9 @@ MembersOrText = Annotated[
 ]
 
 
-class StatedSource(Declared):
-    """The public source of a layer."""
-
-    name: Text = fact("What it is, such as Census grid of 2021.")
-    url: Text = fact("Where anybody finds it: an https address.")
-    date: Text = fact(
-        "Of the source, such as 2026-01-31.", schema={"type": "string", "format": "date"}
-    )
-
-
-class LayerDeclaration(Declared):
+class LayerBody(LayerDeclaration):
     """The declaration of a layer."""
 
-    name: Text = fact("Its name in requests, such as wards: letters, digits, - and _.")
-    kind: Text = fact(
-        "The kind of layer.", LayerKind.ZONES.value, schema={"type": "string", "enum": KINDS}
-    )
-    title: Text = fact("Its title for readers; by default the name.", "")
     layer: MembersOrText = fact(
         "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
         "the data: polygons, or points for places. Places can instead be the text of a CSV table "
@@ -86,35 +69,6 @@ class LayerDeclaration(Declared):
         "",
         schema={"type": "string", "contentEncoding": "base64"},
     )
-    file_layer: Text = fact("Which layer of a GeoPackage; needed where it has several.", "")
-    file_crs: Text = fact(
-        "The coordinate system of a file that does not state one, such as EPSG:3035.", ""
-    )
-    public_source: StatedSource = fact(
-        "The public source of the layer, which statements repeat. Once a file about the "
-        "same people has been uploaded, a layer needs this or release.",
-        None,
-    )
-    release: Text = fact(
-        "The id of a published release to make the layer from, instead of layer: a map of counts "
-        "makes a density, for instance. Statements say which budget paid for it.",
-        "",
-    )
-    release_layer: Text = fact(
-        "Which layer of that release; needed where several have a GeoJSON file.", ""
-    )
-    levels: Text = fact(
-        "For places: the properties or columns that name their units, the widest first, as in "
-        "country, city, street; by default all others. If a layer of zones has the name of a "
-        "level, each place must lie in the zone it names.",
-        "",
-    )
-    key_property: Text = fact(
-        "The property with the features' keys or, in a density, the number of people in an area; "
-        "detected if absent.",
-        "",
-    )
-    name_property: Text = fact("The property with the features' names; detected if absent.", "")
 
 
 class SourceOut(Answer):
@@ -130,7 +84,7 @@ class LayerOut(Answer):
 
     name: Slug
     url: Url
-    kind: Annotated[str, one_of(KINDS)]
+    kind: Annotated[str, one_of(sorted(KINDS))]
     title: str
     features: int
     sha256: str = fact("Of the layer as stored.")
@@ -188,7 +142,7 @@ class LayersView(DocumentView):
         LayerOut,
         tag="datasets",
         status=201,
-        body=LayerDeclaration,
+        body=LayerBody,
         errors=[409],
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
@@ -201,11 +155,10 @@ class LayersView(DocumentView):
         when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
-        sent = read_body(request, LayerDeclaration, most=MOST_BODY_BYTES)
-        fields = dict(sent)
-        file = _file_of(fields.pop("layer"), fields.pop("file"))
-        fields["public_source"] = sent.public_source and dict(sent.public_source)
-        layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **fields)
+        sent = read_body(request, LayerBody, most=MOST_BODY_BYTES)
+        file = _file_of(sent.layer, sent.file)
+        facts = sent.part(LayerDeclaration).facts()
+        layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **facts)
         return self.created(layer_answer(layer, request))
 
 

@@ -159,6 +159,8 @@ class ColumnsOut(Answer):
     destination_longitude: str = fact("Where trips end, for files whose rows are trips.")
     destination_latitude: str
     place: str = fact("The key of a place on a public list, for counts of places.")
+    region: str = fact("The key of a zone, in a table with a row for each person and region.")
+    regions: str = fact("The declared layer of zones whose keys `region` holds.")
     crs: str = fact("Code of the coordinate reference system.")
     file_format: str = fact('What the file is, such as "csv" or "geojson.gz".')
 

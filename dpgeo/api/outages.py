@@ -27,7 +27,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
 """HTTP methods that are always let through: they store nothing, except that DELETE frees space."""
 
 LET_THROUGH = {
-    *("quote", "plan", "plan-radius", "release-query", "desk-quote"),
+    *("quote", "plan", "plan-radius", "release-query"),
     *("login", "logout", "mfa_authenticate", "passkey", "desk-confirm", "desk-key-revoke"),
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
     *("release-reject", "release-withdraw", "release-cancel"),

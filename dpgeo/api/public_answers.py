@@ -41,7 +41,8 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.themes import THEMES
 from dpgeo.core.totals import TotalsPlan
-from dpgeo.datasets.models import Dataset, LegalBasis, NewFiles
+from dpgeo.datasets.declaration import NewFiles
+from dpgeo.datasets.models import Dataset, LegalBasis
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
@@ -487,7 +488,7 @@ class DatasetOut(Answer):
     covers_until: Day | None = fact("Last day that the data cover, as declared.")
     unit: UnitKey = fact("Whose presence is hidden.")
     row_noun: str = fact("What the publisher calls a row; empty where none was chosen.")
-    new_files: Annotated[str, one_of(NewFiles.values)] = fact(
+    new_files: Annotated[str, one_of(NewFiles)] = fact(
         "Whether a further file replaces the data or is added (append), as declared."
     )
     time_zone: str

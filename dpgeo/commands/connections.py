@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from waitress.channel import HTTPChannel
-from waitress.parser import HTTPRequestParser
+from waitress.parser import HTTPRequestParser, ParsingError
 
 ABOUT_UPLOADS = re.compile(
     r"(/[a-z]{2})?/(desk|api/v1)/"
@@ -156,6 +156,8 @@ class _UntilItBreaks(io.BufferedReader):
 class Parser(HTTPRequestParser):  # type: ignore[misc]
     """Parser that lets the application read a large body whose length is known as it arrives."""
 
+    body_rcv: Any = None
+
     def __init__(self, connection: Connection, adj: Any) -> None:
         super().__init__(adj)
         self._connection = connection
@@ -176,6 +178,18 @@ class Parser(HTTPRequestParser):  # type: ignore[misc]
         self.headers["CONNECTION"] = "close"
         self._connection.arriving = None if body.completed else body
         return consumed
+
+    def parse_header(self, header_plus: bytes) -> None:
+        """Read the header. Raises ParsingError if it does not say how long the body is.
+
+        waitress ignores Transfer-Encoding in HTTP/1.0. A proxy that does not could take for one
+        request what this server would take for two.
+        """
+        super().parse_header(header_plus)
+        left = "TRANSFER_ENCODING" in self.headers
+        if left or (self.chunked and "CONTENT_LENGTH" in self.headers):
+            self.body_rcv = None
+            raise ParsingError("The length of the body is doubtful.")
 
     def _is_for_the_application(self) -> bool:
         """Return whether the header has just arrived and the application should get the body."""

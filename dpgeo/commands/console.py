@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -14,7 +14,7 @@ from django.core.management.base import CommandError, OutputWrapper
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
-from dpgeo.core.declared import Declared, kind_of_field
+from dpgeo.core.declared import Declared, Typed, hint_of, kind_of_field
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import ProgressCallback
@@ -120,19 +120,33 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def add_options(
-    parser: ArgumentParser, model: type[Declared], *, without: Collection[str] = ()
+    parser: ArgumentParser | _ArgumentGroup,
+    model: type[Declared],
+    *,
+    without: Collection[str] = (),
+    required: bool = True,
 ) -> None:
-    """Add an option for each field of a model, except those of `without`."""
+    """Add an option for each field of a model, except those of `without`.
+
+    An option for a list may be repeated. Unless `required`, none is.
+    """
     for name, field in model.model_fields.items():
         if name not in without:
             kind = kind_of_field(field)
             choices = [each.value for each in kind] if issubclass(kind, StrEnum) else [name.upper()]
-            parser.add_argument(
-                f"--{name.replace('_', '-')}",
-                metavar="|".join(choices),
-                required=field.is_required(),
-                help=field.description,
-            )
+            typed = hint_of(field, Typed)
+            words = [text for text in (typed and typed.hint, field.description) if text]
+            facts: dict[str, Any] = {
+                "required": required and field.is_required(),
+                "help": " ".join(words).replace("%", "%%"),
+            }
+            if issubclass(kind, bool):
+                facts |= {"action": "store_const", "const": True}
+            else:
+                facts |= {"metavar": "|".join(choices)}
+            if issubclass(kind, tuple):
+                facts |= {"action": "append"}
+            parser.add_argument(f"--{name.replace('_', '-')}", **facts)
 
 
 def given_options(options: Mapping[str, Any], model: type[Declared]) -> dict[str, Any]:

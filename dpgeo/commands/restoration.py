@@ -377,9 +377,7 @@ def _set_totals(decision: Decision) -> None:
 def _end_jobs() -> int:
     """End the jobs that may have drawn noise after the backup, without refund; return how many."""
     undrawn = Release.objects.filter(blob_name="")
-    jobs = Job.objects.filter(
-        Q(release__in=undrawn) | Q(shard__release__in=undrawn), state__in=UNFINISHED
-    )
+    jobs = Job.objects.filter(release__in=undrawn, state__in=UNFINISHED)
     pks = list(jobs.values_list("pk", flat=True))
     return Job.objects.filter(pk__in=pks).update(
         state=JobState.FAILED,

@@ -311,13 +311,11 @@ DPGEO_SOURCES = env.list("DPGEO_SOURCES", default=[])
 """Folders and servers from which data may be registered, each for one organisation.
 
 An entry is organisation/name=, followed by /folder, spark:/folder, s3://bucket or
-postgresql://server.
+postgresql://server. With nocopy: before the address, no copy of the rows is kept.
 """
 DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
-"""Spark's master URL, which starts Spark on this machine with as many threads as the brackets say
-("*" for one per processor).
-
-Servers on other machines are not supported.
+"""Spark's master: local[2] for two threads on this machine ("*" for one per processor), or the
+address of a cluster, spark://host:7077 or k8s://https://host:443.
 """
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
@@ -378,11 +376,6 @@ DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
 """Maximum number of failed sign-ins in 15 minutes from one IP address. For one account, the limit
 is half as many. 0 means no limit.
 """
-DPGEO_ROWS_PER_SHARD = env.int("DPGEO_ROWS_PER_SHARD", default=5_000_000)
-"""Number of rows in a shard. Larger files of points are split into shards, which the workers share.
-"""
-DPGEO_COUNT_SHARDS = env.int("DPGEO_COUNT_SHARDS", default=8)
-"""Largest number of shards in which a registered folder is counted."""
 DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
 """Maximum number of uploaded files per hour that an organisation with several budgets may confirm,
 since each is compared with other datasets for the same people; 0 means no limit.

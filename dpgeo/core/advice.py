@@ -54,7 +54,8 @@ class Guess(Declared):
     """
 
     people: Annotated[int, Field(ge=1, le=MOST_PEOPLE), WHOLE] = Field(
-        title=translatable("People in total"), description=translatable("A guess.")
+        title=translatable("About how many people are in your data?"),
+        description=translatable("A guess."),
     )
     records: Annotated[int, Field(ge=1, le=MOST_RECORDS), WHOLE] = Field(
         title=translatable("Places per person"),

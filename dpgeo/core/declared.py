@@ -7,12 +7,12 @@ from these. Texts are parsed like JSON values, except that JSON has no numbers i
 
 from __future__ import annotations
 
+import copy
 import difflib
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from enum import StrEnum
 from fractions import Fraction
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Self
@@ -27,6 +27,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
+    create_model,
 )
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
@@ -44,13 +45,20 @@ STRICT = {"strict": True}
 """Context of a validation of JSON, where a number is no text."""
 
 
-def fact(description: str, default: Any = ..., *, schema: Mapping[str, Any] | None = None) -> Any:
-    """Declare a field of a request body, which needs no label.
+def fact(
+    description: str,
+    default: Any = ...,
+    *,
+    title: str | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> Any:
+    """Declare a field; one of a request body alone needs no label.
 
     With the default None, null is refused unless the field's type allows it. `schema` has members
     of its JSON Schema that a service checks, such as limits.
     """
-    return Field(default, description=description, json_schema_extra=dict(schema or {}))
+    extra = dict(schema or {})
+    return Field(default, title=title, description=description, json_schema_extra=extra)
 
 
 def _is_strict(info: ValidationInfo) -> bool:
@@ -130,7 +138,9 @@ def _read_epsilon(value: Any) -> Fraction:
 
 
 def _read_day(value: object) -> date:
-    day: date = without_field(parse_day, value)
+    day: date | None = without_field(parse_day, value)
+    if day is None:
+        raise InvalidValue("{value!r} is not a day; write it like 2026-01-31.", value="")
     return day
 
 
@@ -173,7 +183,30 @@ Day = Annotated[date, BeforeValidator(_read_day)]
 class Labels:
     """The labels of a field's choices, in their order."""
 
-    of: Mapping[StrEnum, str]
+    of: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """How people type a list: what is between its items, a hint, and how an item is written."""
+
+    separator: str
+    hint: str
+    write: Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """The number of lines that forms show of a text."""
+
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestions:
+    """The name of the list from which a browser suggests values of a field."""
+
+    name: str
 
 
 class Declared(BaseModel):
@@ -214,6 +247,10 @@ class Declared(BaseModel):
             raise refusals[0]
         return facts
 
+    def facts(self) -> dict[str, Any]:
+        """Return all facts by name, with defaults."""
+        return {name: getattr(self, name) for name in type(self).model_fields}
+
     def given(self) -> dict[str, Any]:
         """Return the facts that were given, without defaults; facts within them as objects too."""
         return {
@@ -221,6 +258,17 @@ class Declared(BaseModel):
             for name, each in self
             if name in self.model_fields_set
         }
+
+    @classmethod
+    def changes(cls) -> type[Declared]:
+        """Return a model of the same facts, of which any may be left out."""
+        fields: dict[str, Any] = {}
+        for name, field in cls.model_fields.items():
+            optional = copy.copy(field)
+            optional.default, optional.default_factory = None, None
+            fields[name] = (field.annotation, optional)
+        made: type[Declared] = create_model(f"{cls.__name__}Changes", __base__=Declared, **fields)
+        return made
 
     def part(self, cls: type[D]) -> D:
         """Return those facts that `cls`, a base class, declares."""
@@ -256,9 +304,18 @@ def _limit(field: FieldInfo, name: str) -> Any:
     return next((getattr(each, name) for each in facts if hasattr(each, name)), None)
 
 
-def labels(field: FieldInfo) -> Mapping[StrEnum, str]:
-    """Return the label of each choice of a field."""
-    return next(each.of for each in field.metadata if isinstance(each, Labels))
+def labels(field: FieldInfo) -> Mapping[str, str]:
+    """Return the label of each choice of a field; {} without choices."""
+    found = hint_of(field, Labels)
+    return found.of if found else {}
+
+
+H = typing.TypeVar("H")
+
+
+def hint_of(field: FieldInfo, kind: type[H]) -> H | None:
+    """Return what is declared of a field for forms, of one kind; None if nothing is."""
+    return next((each for each in field.metadata if isinstance(each, kind)), None)
 
 
 def schema_of(cls: type[Declared]) -> dict[str, Any]:
@@ -329,7 +386,7 @@ def _phrase(field: FieldInfo | None, fault: ErrorDetails) -> Phrase:
     if field is None:
         return Phrase("{problem}", problem=fault["msg"])
     if kind == "missing":
-        return Phrase("Is missing; give it: {meaning}", meaning=Phrase(field.description or ""))
+        return Phrase("`{name}` is required.", name=str(fault["loc"][-1]))
     if kind == "enum":
         choices = listed(each.value for each in kind_of_field(field))  # type: ignore[attr-defined]
         return Phrase(

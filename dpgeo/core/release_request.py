@@ -264,139 +264,104 @@ def uncounted(basis: Basis) -> bool:
 
 
 class Rule(NamedTuple):
-    """A field is refused with a message, which may name {key} and {bound}, if `when` holds for what
-    the request is made of, and `broken` for the request itself.
+    """A field is refused if `when` holds for what the request is made of, and `broken` for the
+    request itself. The message may name the {field}, the {value} it must have, {key} and {bound}.
     """
 
     field: str
     when: Callable[[Basis], bool]
     broken: Callable[[ReleaseRequest], object]
     message: str
+    value: str = "0"
 
+
+FOR_RECORDS = translatable("`{field}` must be {value} for record-level datasets.")
+WITHOUT_REGIONS = translatable(
+    "`{field}` must be {value} with {key}, which does not count in public places."
+)
+LESS_THAN_BOUND = translatable("`{field}` must be at least {bound:,}, the contribution bound.")
+NEEDS_BOTH_DAYS = translatable("`{field}` is required with `{value}`.")
 
 RULES = (
-    Rule(
-        "bound",
-        records,
-        lambda asked: asked.bound > 1,
-        translatable("This dataset protects single records, each of which counts once; give 1."),
-    ),
+    Rule("bound", records, lambda asked: asked.bound > 1, FOR_RECORDS, "1"),
     Rule(
         "counting",
         records,
         lambda asked: asked.counting is Counting.PEOPLE,
-        translatable(
-            "This dataset does not say which records are of one person, so people cannot be "
-            "counted; give visits."
-        ),
+        FOR_RECORDS,
+        Counting.VISITS,
     ),
     Rule(
         "bounding",
         records,
         lambda asked: asked.bounding is Bounding.POPULAR,
-        translatable(
-            "This dataset protects single records, among which there is nothing to choose; give "
-            "random."
-        ),
+        FOR_RECORDS,
+        Bounding.RANDOM,
     ),
     Rule(
         "bounding",
         lambda basis: basis.mechanism.regions is None,
         lambda asked: asked.bounding is Bounding.POPULAR,
-        translatable("{key} does not count in public places; give random."),
+        WITHOUT_REGIONS,
+        Bounding.RANDOM,
     ),
-    Rule(
-        "household",
-        records,
-        lambda asked: asked.household > 1,
-        translatable(
-            "This dataset protects single records and does not say whose they are, so no household "
-            "can be protected; give 1."
-        ),
-    ),
+    Rule("household", records, lambda asked: asked.household > 1, FOR_RECORDS, "1"),
     Rule(
         "household",
         moves,
         lambda asked: asked.household > 1,
-        translatable(
-            "{key} hides where each report was made, whoever travels together; give 1, and a "
-            "lower level to hide more."
-        ),
+        translatable("`{field}` must be 1 with {key}, whose level protects each report."),
     ),
     Rule(
         "epsilon",
         lambda basis: basis.mechanism.price is not None,
         lambda asked: asked.epsilon is not None,
-        translatable("Leave this out: what {key} costs follows from its level and radius."),
-    ),
-    Rule(
-        "totals",
-        records,
-        lambda asked: asked.totals,
         translatable(
-            "This dataset protects single records, all of which are counted: there is nothing to "
-            "scale the map to; give 0."
+            "`{field}` is not allowed with {key}: its level and radius determine the cost."
         ),
     ),
-    Rule(
-        "totals",
-        uncounted,
-        lambda asked: asked.totals,
-        translatable("{key} does not count in public places; give 0."),
-    ),
+    Rule("totals", records, lambda asked: asked.totals, FOR_RECORDS),
+    Rule("totals", uncounted, lambda asked: asked.totals, WITHOUT_REGIONS),
     Rule(
         "most_sightings",
         always,
         lambda asked: asked.counting is Counting.PEOPLE and _is_less(asked, asked.most_sightings),
-        translatable("Must be at least {bound:,}, which one person may add to the map itself."),
+        LESS_THAN_BOUND,
     ),
     Rule(
         "most_visits",
         always,
         lambda asked: asked.counting is Counting.VISITS and _is_less(asked, asked.most_visits),
-        translatable("Must be at least {bound:,}, which one person may add to the map itself."),
+        LESS_THAN_BOUND,
     ),
     Rule(
         "from_day",
         always,
         lambda asked: asked.from_day is None and asked.to_day is not None,
-        translatable("A window needs its first and its last day; give both, or neither."),
+        NEEDS_BOTH_DAYS,
+        "to_day",
     ),
     Rule(
         "to_day",
         always,
         lambda asked: asked.to_day is None and asked.from_day is not None,
-        translatable("A window needs its first and its last day; give both, or neither."),
+        NEEDS_BOTH_DAYS,
+        "from_day",
     ),
     Rule(
         "to_day",
         always,
         lambda asked: asked.window is not None and asked.window.last < asked.window.first,
-        translatable("Lies before the first day; swap them."),
+        translatable("`{field}` must not be before `from_day`."),
     ),
     Rule(
         "from_day",
         timeless,
         lambda asked: asked.window is not None,
-        translatable(
-            "The rows of this dataset have no time, so no days can be chosen; leave it out."
-        ),
+        translatable("`{field}` is not allowed: the dataset has no times."),
     ),
-    Rule(
-        "choose_bound",
-        records,
-        lambda asked: asked.choose_bound,
-        translatable(
-            "This dataset protects single records, each of which counts once, so there is no bound "
-            "to choose; give 0."
-        ),
-    ),
-    Rule(
-        "choose_bound",
-        uncounted,
-        lambda asked: asked.choose_bound,
-        translatable("{key} does not count in public places; give 0."),
-    ),
+    Rule("choose_bound", records, lambda asked: asked.choose_bound, FOR_RECORDS),
+    Rule("choose_bound", uncounted, lambda asked: asked.choose_bound, WITHOUT_REGIONS),
 )
 """The rules for fields that depend on other fields, on the dataset or on the mechanism."""
 
@@ -417,7 +382,8 @@ def _is_less(asked: ReleaseRequest, most: int | None) -> bool:
 
 def broken_rules(request: ReleaseRequest, basis: Basis) -> Iterator[InvalidInput]:
     """Yield an error for each rule that a settled request breaks, in the order of the rules."""
-    values: dict[str, str | int] = {"key": basis.mechanism.key, "bound": request.bound}
     for rule in RULES:
         if rule.when(basis) and rule.broken(request):
-            yield InvalidInput(Phrase(rule.message, **values), field=rule.field)
+            facts = {"field": rule.field, "value": rule.value, "key": basis.mechanism.key}
+            phrase = Phrase(rule.message, **facts, bound=request.bound)
+            yield InvalidInput(phrase, field=rule.field)

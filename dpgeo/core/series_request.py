@@ -120,31 +120,29 @@ RULES = (
     Rule(
         "most",
         lambda asked: asked.most is None and asked.protection is not Protection.ONE,
-        translatable("Must be a whole number, such as 10."),
+        translatable("`most` is required unless `protection` is one."),
     ),
     Rule(
         "most",
         lambda asked: asked.protection is not Protection.PERSON and (asked.most or 1) > MAX_PERIODS,
-        translatable("Must be from 1 to {most:,}."),
+        translatable("`most` must be from 1 to {most:,}."),
     ),
     Rule(
         "most",
         lambda asked: (
             asked.protection is Protection.PERSON and (asked.most or asked.each) < asked.each
         ),
-        translatable("Must be at least {each:,}, which one person may add to a single map."),
+        translatable("`most` must be at least {each:,}, the value of `each`."),
     ),
     Rule(
         "first_day",
         lambda asked: asked.period is Period.MONTH and asked.first_day.day > LAST_MONTH_DAY,
-        translatable(
-            "Months begin on a day that every month has: give one from the 1st to the 28th."
-        ),
+        translatable("`first_day` must be from the 1st to the 28th for monthly maps."),
     ),
     Rule(
         "first_day",
         lambda asked: asked.first_day < EARLIEST,
-        translatable("A series begins in 1970 or later."),
+        translatable("`first_day` must be in 1970 or later."),
     ),
 )
 """The rules for fields that depend on other fields."""

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from django import forms
 from django.contrib import admin, messages
+from django.contrib.admin.helpers import AdminForm
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
@@ -17,6 +20,7 @@ from django.utils.decorators import method_decorator
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as lazy
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_POST
@@ -27,26 +31,34 @@ from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.admin_forms import DatasetAddForm, ServiceForm, UploadAddForm
+from dpgeo.datasets.declaration import FROZEN, Declaration, judge
+from dpgeo.datasets.declaration_form import SIDES, DeclarationForm, ServiceForm
 from dpgeo.datasets.erasure import person_erase
-from dpgeo.datasets.form_fields import KeywordsField, ThemesField
+from dpgeo.datasets.form_fields import form_fields
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import upload_look
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.datasets.services import PERIOD, dataset_create, dataset_update
+from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.datasets.size_limit import check_size
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.ingest.formats import SUFFIXES
 
-EDITABLE = (
-    *("title", "description", "licence", "attribution", "contact"),
-    *("keywords", "themes", "covers_from", "covers_until", "row_noun", "keep_raw"),
-)
+PERIOD = ("covers_from", "covers_until")
+
+FIXED = tuple(name for name in FROZEN if name not in PERIOD)
+
+EDITABLE = tuple(name for name in Declaration.model_fields if name not in FIXED)
+
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
-    *("unit", "study_area", "time_zone", "columns", "public_attributes", "measures"),
-    *("categories", "new_files"),
-    *("budget", "first_upload_at", "frozen_at", "created_at", "created_by"),
+    *FIXED,
+    *("columns", "budget", "first_upload_at", "frozen_at", "created_at", "created_by"),
+)
+
+ADD_GROUPS: Any = (
+    (lazy("Study area"), {"fields": (SIDES, "outline", "leave_out_water")}),
+    (lazy("What readers see"), {"fields": ("organisation", *DeclarationForm.names)}),
+    (lazy("Privacy budget"), {"fields": ("budget", "ledger")}),
 )
 
 
@@ -58,10 +70,41 @@ else:
 
 
 class DatasetForm(DatasetModelForm):
-    """Admin form for the descriptive texts of a dataset."""
+    """Admin form for what can still change of a dataset's declaration."""
 
-    keywords = KeywordsField(help_text="Words by which portals find it, separated by commas.")
-    themes = ThemesField()
+    locals().update(form_fields(Declaration, EDITABLE))
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.initial |= self.instance.declaration.facts()
+
+    def clean(self) -> dict[str, Any]:
+        """Show each error of the declaration at its field."""
+        values = super().clean() or {}
+        facts = {name: values[name] for name in EDITABLE if name in values}
+        for refusal in judge(self.instance.declaration.facts() | facts)[1]:
+            if refusal.field in self.fields and refusal.field not in self.errors:
+                self.add_error(refusal.field, refusal.phrase.render(gettext))
+        return values
+
+
+class UploadAddForm(ServiceForm):
+    """Form for uploading a file of rows to a dataset."""
+
+    dataset = forms.ModelChoiceField(queryset=Dataset.objects.none(), label=lazy("Dataset"))
+    file = forms.FileField(
+        allow_empty_file=True,
+        label=lazy("File"),
+        error_messages={"required": lazy("Choose a file first.")},
+    )
+
+    def __init__(
+        self, *arguments: Any, datasets: QuerySet[Dataset], accept: str, **options: Any
+    ) -> None:
+        super().__init__(*arguments, **options)
+        fields: dict[str, Any] = self.fields
+        fields["dataset"].queryset = datasets
+        fields["file"].widget.attrs["accept"] = accept
 
 
 @admin.register(Dataset)
@@ -70,8 +113,8 @@ class DatasetAdmin(OrganisationScoped):
 
     form = DatasetForm
     list_display = ["title", "organisation", "unit", "budget", "upload_link", "release_link"]
-    list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "unit"]
-    search_fields = ["title", "slug"]
+    list_filter = [("organisation", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["declaration__title", "slug"]
     fields = (*FIXED_BEFORE, *EDITABLE, *FIXED_AFTER)
     readonly_fields = (*FIXED_BEFORE, *FIXED_AFTER)
     change_form_template = "admin/datasets/dataset/change_form.html"
@@ -117,12 +160,12 @@ class DatasetAdmin(OrganisationScoped):
         """Declare a dataset through the service, then redirect to the form for its first file."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = DatasetAddForm(request.POST or None, request.user)
+        form = DeclarationForm(request.POST or None, organisations=organisations_of(request.user))
         if request.method == "POST" and (chosen := request.POST.get("organisation")):
             _member_of(request, chosen)
         if request.method == "POST" and form.is_valid():
             try:
-                dataset = dataset_create(**form.facts(), created_by=cast(User, request.user))
+                dataset = declare(form, cast(User, request.user))
             except DpgeoError as refusal:
                 form.add_refusal(refusal)
             else:
@@ -130,7 +173,9 @@ class DatasetAdmin(OrganisationScoped):
                 messages.success(request, gettext("Saved. Now upload its file."))
                 address = reverse("admin:datasets_upload_add")
                 return redirect(f"{address}?dataset={dataset.pk}")
-        return _add_page(self, request, form, "admin/datasets/dataset/add_form.html")
+        return _add_page(
+            self, request, form, "admin/datasets/dataset/add_form.html", groups=ADD_GROUPS
+        )
 
     def get_urls(self) -> list[URLPattern]:
         """Return the admin's URLs, with the URL of the erasure form first."""
@@ -258,7 +303,7 @@ class UploadAdmin(OrganisationScoped):
         return self._refuse(request, form, 422)
 
     def _options(self, request: HttpRequest) -> dict[str, Any]:
-        mine = datasets_visible_to(request.user).order_by("title")
+        mine = datasets_visible_to(request.user).order_by("declaration__title")
         return {"datasets": mine, "accept": ",".join((*SUFFIXES, ".gz", ".zip"))}
 
     def _form(self, request: HttpRequest) -> UploadAddForm:
@@ -313,6 +358,18 @@ class UploadAdmin(OrganisationScoped):
         return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
 
 
+def declare(form: DeclarationForm, by: User) -> Dataset:
+    """Declare the dataset of a valid form. Raises DpgeoError."""
+    chosen = {name: form.cleaned_data[name] for name in ("organisation", "budget", "ledger")}
+    return dataset_create(
+        **form.facts(),
+        **chosen,
+        budget_later=not (chosen["budget"] or chosen["ledger"]),
+        leave_out_water=form.cleaned_data["leave_out_water"],
+        created_by=by,
+    )
+
+
 def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
     """Return whether this user may erase a person from the dataset."""
     return dataset.unit == Unit.PERSON and may(request.user, dataset, "upload")
@@ -352,12 +409,14 @@ def _add_page(
     form: ServiceForm,
     template: str,
     status: int = 0,
+    groups: Any = ((None, {"fields": ("dataset", "file")}),),
 ) -> HttpResponse:
     """Return a page that shows a form in the admin's layout, with status 422 if it has errors."""
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
-        "adminform": form.in_admin(model_admin),
+        # The type hints of AdminForm allow model forms only.
+        "adminform": AdminForm(cast(Any, form), list(groups), {}, (), model_admin),
         "errors": form.errors,
         "add": True,
         "has_view_permission": True,

@@ -245,7 +245,7 @@ def check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = N
     anyone's privacy loss.
     """
     others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
-    other = others.exclude(unit=unit).first()
+    other = others.exclude(declaration__unit=unit).first()
     if other is not None:
         raise InvalidInput(
             "The budget is shared with {title!r}, which protects each {other_unit} and not each "

@@ -1,164 +1,108 @@
-"""Validation of a dataset's declaration; each error names the field and how to fix it."""
+"""The declaration of a dataset: its fields, and the rules for more than one field.
+
+Forms, the API, the commands and the stored row state a declaration from these fields alone. All of
+it is public, and none of it is taken from the data.
+"""
 
 from __future__ import annotations
 
-import datetime
-import json
-import unicodedata
 import zoneinfo
-from collections.abc import Mapping, Sequence
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from functools import cache, cached_property, partial
+from typing import Annotated, Any, NamedTuple
 
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+)
 
 from dpgeo.blanks import trim
-from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
+from dpgeo.core.declared import (
+    Day,
+    Declared,
+    Flag,
+    Labels,
+    Lines,
+    Suggestions,
+    Text,
+    Typed,
+    without_field,
+)
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
-from dpgeo.datasets.models import NewFiles
-from dpgeo.phrases import InvalidValue, Phrase, phrase_of
+from dpgeo.datasets.declared_columns import Attributes, Categories, Measures
+from dpgeo.datasets.texts import clean_text, public_text
+from dpgeo.phrases import InvalidValue, Phrase, phrase_of, translatable
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
 """Maximum number of vertices of a study area; more would slow down every public page."""
 
-MOST_VALUES = 1000
-"""Maximum number of values of one public attribute."""
+MAX_KEYWORDS, MAX_KEYWORD = 20, 50
 
-LONGEST_NAME = 60
-"""Maximum length of a public attribute's name, in characters."""
-
-LONGEST_VALUE = 100
-
-TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
-"""Column names that at least one output format for points already uses."""
-
-POSITIONS = frozenset(
-    {
-        *("coordinates", "easting", "geohash", "lat", "lng", "lon", "long", "northing"),
-        *("point", "position", "wkb", "wkt", "x", "y"),
-    }
+FROZEN = (
+    *("unit", "study_area", "time_zone", "public_attributes", "measures", "categories"),
+    *("new_files", "covers_from", "covers_until"),
 )
-"""Usual names of location columns, which public attributes must not have."""
+"""Fields that the first confirmed upload fixes: releases depend on them, and days declared after
+looking at the rows could be chosen to fit them.
+"""
 
 
-def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """Return a public text of at most `longest` characters, without surrounding blanks.
-
-    Raises InvalidInput, which names `field`, for longer texts, for control characters, and for an
-    empty text that is `required`.
-    """
-    text = trim(str(value or ""))
-    if required and not text:
-        raise InvalidInput("Must not be empty; write a few words.", field=field)
-    if len(text) > longest:
-        raise InvalidInput(
-            "Has {size} characters; shorten it to at most {longest}.",
-            size=len(text),
-            longest=longest,
-            field=field,
-        )
-    if any(unicodedata.category(sign) in {"Cc", "Cs"} and sign not in "\n\r\t" for sign in text):
-        raise InvalidInput("Contains a control character; remove it.", field=field)
-    return text
+STATED = ("licence", "attribution", "row_noun", "time_zone")
+"""Fields that every file of a release repeats."""
 
 
-MOST_KEYWORDS = 20
+class NewFiles(StrEnum):
+    """Whether a further file replaces a dataset's data or is added to them."""
 
-LONGEST_KEYWORD = 50
-
-
-def clean_keywords(words: object) -> list[str]:
-    """Return public keywords without duplicates. Raises InvalidInput for an invalid keyword."""
-    listed = _texts(words, field="keywords")
-    each = [clean_text(word, field="keywords", longest=LONGEST_KEYWORD) for word in listed]
-    unique = list({word.casefold(): word for word in reversed(each) if word}.values())[::-1]
-    if len(unique) > MOST_KEYWORDS:
-        raise InvalidInput(
-            "Has {count} keywords; keep the {most} that matter most.",
-            count=len(unique),
-            most=MOST_KEYWORDS,
-            field="keywords",
-        )
-    return unique
+    REPLACE = "replace"
+    APPEND = "append"
 
 
-def clean_themes(codes: object) -> list[str]:
-    """Return theme codes without duplicates, in the order of the vocabulary.
-
-    Raises InvalidInput for an unknown code.
-    """
-    chosen = {code.strip() for code in _texts(codes, field="themes")}
-    for code in sorted(chosen - set(THEMES)):
-        raise InvalidInput(
-            "{code!r} is not a theme; choose from {known}.",
-            code=code,
-            known=", ".join(THEMES),
-            field="themes",
-        )
-    return [code for code in THEMES if code in chosen]
-
-
-def clean_contact(address: object) -> str:
-    """Return an e-mail address, or "" for an empty one. Raises InvalidInput if it is invalid."""
-    text = clean_text(address, field="contact", longest=254)
-    try:
-        if text:
-            validate_email(text)
-    except ValidationError:
-        raise InvalidInput(
-            "{text!r} is not an e-mail address.", text=text, field="contact"
-        ) from None
-    return text
-
-
-def clean_day(day: object, *, field: str) -> datetime.date | None:
-    """Return a calendar day, such as "2026-03-31", or None if none is given.
-
-    Raises InvalidInput, which names `field`, for an invalid day.
-    """
-    if day is None or isinstance(day, datetime.date):
-        return day
-    text = str(day).strip()
-    try:
-        return datetime.datetime.strptime(text, "%Y-%m-%d").date() if text else None
-    except ValueError:
-        raise InvalidInput("Must be a calendar day, such as 2026-03-31.", field=field) from None
-
-
-def _texts(values: object, *, field: str) -> list[str]:
-    if not isinstance(values, Sequence) or isinstance(values, str):
-        raise InvalidInput("Must be a list of texts.", field=field)
-    if not all(isinstance(value, str) for value in values):
-        raise InvalidInput("Must be a list of texts.", field=field)
+def _read_texts(values: object) -> list[str]:
+    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
+        raise InvalidValue("Must be a list of texts.")
     return list(values)
 
 
-def clean_area(geometry: object) -> dict[str, Any]:
-    """Return a study area as a GeoJSON geometry. Raises InvalidInput if it is invalid."""
-    if not isinstance(geometry, Mapping):
-        raise InvalidInput(
-            "Must be a GeoJSON Polygon or MultiPolygon with longitude first.", field="study_area"
+def _read_keywords(words: object) -> tuple[str, ...]:
+    read = partial(clean_text, field="", longest=MAX_KEYWORD)
+    each = [without_field(read, word) for word in _read_texts(words)]
+    unique = list({word.casefold(): word for word in reversed(each) if word}.values())[::-1]
+    if len(unique) > MAX_KEYWORDS:
+        raise InvalidValue(
+            "Has {count} keywords; keep the {most} that matter most.",
+            count=len(unique),
+            most=MAX_KEYWORDS,
         )
+    return tuple(unique)
+
+
+def _read_themes(codes: object) -> tuple[str, ...]:
+    chosen = {code.strip() for code in _read_texts(codes)}
+    for code in sorted(chosen - set(THEMES)):
+        raise InvalidValue(
+            "{code!r} is not a theme; choose from {known}.", code=code, known=", ".join(THEMES)
+        )
+    return tuple(code for code in THEMES if code in chosen)
+
+
+def _read_contact(address: str) -> str:
     try:
-        area = StudyArea.from_geojson(geometry).to_geojson()
-    except (ValueError, TypeError, AttributeError) as error:
-        plain = Phrase("Must be a GeoJSON geometry.")
-        problem = phrase_of(error) if isinstance(error, ValueError) else plain
-        raise InvalidInput(problem, field="study_area") from None
-    corners = _count_corners(area["coordinates"])
-    if corners > MAX_CORNERS:
-        raise InvalidInput(
-            "Has {corners:,} corners; simplify it to at most {most:,}.",
-            corners=corners,
-            most=MAX_CORNERS,
-            field="study_area",
-        )
-    return area
+        if address:
+            validate_email(address)
+    except ValidationError:
+        raise InvalidValue("{text!r} is not an e-mail address.", text=address) from None
+    return address
 
 
 @cache
@@ -168,146 +112,50 @@ def time_zones() -> frozenset[str]:
     return frozenset(zoneinfo.available_timezones() - {"localtime"})
 
 
-def clean_time_zone(name: object) -> str:
-    """Return `name` if it names an IANA time zone. Raises InvalidInput otherwise."""
-    text = str(name or "").strip()
-    if text not in time_zones():
-        raise InvalidInput(
-            "{text!r} is not a time zone; write it like Europe/Berlin or UTC.",
-            text=text,
-            field="time_zone",
+def _read_time_zone(name: str) -> str:
+    if trim(name) not in time_zones():
+        raise InvalidValue(
+            "{text!r} is not a time zone; write it like Europe/Berlin or UTC.", text=name
         )
-    return text
+    return trim(name)
 
 
-def clean_unit(unit: object) -> str:
-    """Return the privacy unit. Raises InvalidInput if it is unknown."""
-    try:
-        return Unit(str(unit)).value
-    except ValueError:
-        raise InvalidInput(
-            "{unit!r} is not a privacy unit; choose person or record.",
-            unit=str(unit),
-            field="unit",
-        ) from None
-
-
-def clean_new_files(value: object) -> str:
-    """Return whether a further file replaces the data or is added. Raises InvalidInput."""
-    text = str(value or NewFiles.REPLACE.value)
-    if text not in NewFiles.values:
-        raise InvalidInput(
-            "{text!r} is not a way to treat further files; choose replace or append.",
-            text=text,
-            field="new_files",
-        )
-    return text
-
-
-def clean_row_noun(noun: object) -> str:
-    """Return the owner's noun for a row, or "" if none was chosen.
-
-    Raises InvalidInput for a noun that is not on the list.
-    """
-    text = str(noun or "").strip()
-    if text and text not in NOUNS:
-        raise InvalidInput(
+def _read_row_noun(noun: str) -> str:
+    if noun and noun not in NOUNS:
+        raise InvalidValue(
             "{text!r} is not among the words for rows; choose one of these, or none: {words}.",
-            text=text,
+            text=noun,
             words=", ".join(NOUNS),
-            field="row_noun",
         )
-    return text
+    return noun
 
 
-def clean_attributes(declared: object) -> list[dict[str, Any]]:
-    """Return valid public attributes: [{"column": "...", "values": ["...", ...]}, ...].
+def read_area(geometry: object) -> dict[str, Any]:
+    """Return a study area as a GeoJSON geometry.
 
-    An attribute must not have the name of another column of the published points, and the number of
-    combinations of values is limited. Raises InvalidInput for invalid attributes.
+    A Feature is accepted too, and so is a collection of one. Raises InvalidValue.
     """
-    if not isinstance(declared, Sequence) or isinstance(declared, str):
-        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    attributes = [_clean_attribute(each) for each in declared]
-    names = [attribute.column.lower() for attribute in attributes]
-    for name in names:
-        if name in TAKEN or names.count(name) > 1:
-            raise InvalidInput(
-                "{name!r} is the name of another column of the files; rename the attribute.",
-                name=name,
-                field=ATTRIBUTES,
-            )
-        if name in POSITIONS:
-            raise InvalidInput(
-                "{name!r} is a usual name for a column of positions, which would be published "
-                "unchanged; leave it out, or rename the column if it says nothing about where "
-                "a report was made.",
-                name=name,
-                field=ATTRIBUTES,
-            )
-    if combinations(attributes) > MOST_COMBINATIONS:
-        raise InvalidInput(
-            "Their values make more than {most:,} combinations; declare fewer.",
-            most=MOST_COMBINATIONS,
-            field=ATTRIBUTES,
+    if isinstance(geometry, Mapping) and geometry.get("type") == "FeatureCollection":
+        features = geometry.get("features")
+        if not isinstance(features, list) or len(features) != 1:
+            raise InvalidValue("A collection must hold exactly one feature: the outline.")
+        geometry = features[0]
+    if not isinstance(geometry, Mapping):
+        raise InvalidValue("Must be a GeoJSON Polygon or MultiPolygon with longitude first.")
+    try:
+        area = StudyArea.from_geojson(geometry).to_geojson()
+    except (ValueError, TypeError, AttributeError) as error:
+        plain = Phrase("Must be a GeoJSON geometry.")
+        problem = phrase_of(error) if isinstance(error, ValueError) else plain
+        raise InvalidValue("{problem}", problem=problem) from None
+    corners = _count_corners(area["coordinates"])
+    if corners > MAX_CORNERS:
+        raise InvalidValue(
+            "Has {corners:,} corners; simplify it to at most {most:,}.",
+            corners=corners,
+            most=MAX_CORNERS,
         )
-    return [attribute.to_json() for attribute in attributes]
-
-
-ATTRIBUTES = "public_attributes"
-
-NOT_ATTRIBUTES = 'Must be a list like [{"column": "device", "values": ["phone", "tablet"]}].'
-
-
-def _clean_attribute(declared: object) -> Attribute:
-    """Return one public attribute. Raises InvalidInput if it is invalid."""
-    if not isinstance(declared, Mapping) or set(declared) != {"column", "values"}:
-        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    listed = declared["values"]
-    texts = [declared["column"], *(listed if isinstance(listed, list | tuple) else [None])]
-    if not all(isinstance(text, str) for text in texts):
-        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    column = clean_line(texts[0], field=ATTRIBUTES, longest=LONGEST_NAME)
-    # Normalise the values in the same way as ingestion does before it compares them.
-    lines = [clean_line(text, field=ATTRIBUTES, longest=LONGEST_VALUE) for text in texts[1:]]
-    values = [unicodedata.normalize("NFC", line) for line in lines]
-    twice = next((value for value in values if values.count(value) > 1), None)
-    if twice is not None or OTHER in values:
-        raise InvalidInput(
-            "{value!r} is listed twice among the values of {column!r}; {other!r} is always "
-            "included and must not be listed.",
-            value=twice or OTHER,
-            column=column,
-            other=OTHER,
-            field=ATTRIBUTES,
-        )
-    if not 1 <= len(values) <= MOST_VALUES:
-        raise InvalidInput(
-            "List from 1 to {most:,} values of {column!r}; every other one is published as "
-            "{other!r}.",
-            most=MOST_VALUES,
-            column=column,
-            other=OTHER,
-            field=ATTRIBUTES,
-        )
-    return Attribute(column, tuple(values))
-
-
-def clean_line(text: str, *, field: str, longest: int, required: bool = True) -> str:
-    """Return a valid text that has a single line. Raises InvalidInput, which names `field`."""
-    line = clean_text(text, field=field, longest=longest, required=required)
-    if len(line.splitlines()) > 1 or "\t" in line:
-        raise InvalidInput(
-            "A name or value contains a line break; write it on one line.", field=field
-        )
-    return line
-
-
-def clean_file_name(name: object) -> str:
-    """Return a file's name without folders, printable and at most 255 characters long."""
-    last = str(name or "").replace("\\", "/").rsplit("/", 1)[-1]
-    printable = "".join(sign for sign in last if sign.isprintable()).strip()
-    return printable[-255:] or "upload"
+    return area
 
 
 def _count_corners(coordinates: Any) -> int:
@@ -316,32 +164,218 @@ def _count_corners(coordinates: Any) -> int:
     return sum(_count_corners(part) for part in coordinates)
 
 
-def read_outline(text: str) -> StudyArea:
-    """Return a study area parsed from GeoJSON text. Raises ValueError if it is invalid."""
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
-    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
-        features = document.get("features")
-        if not isinstance(features, list) or len(features) != 1:
-            raise InvalidValue("A collection must hold exactly one feature: the outline.")
-        document = features[0]
-    if not isinstance(document, dict):
-        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
-    return StudyArea.from_geojson(document)
+TEXTS = WithJsonSchema({"type": "array", "items": {"type": "string"}, "maxItems": MAX_KEYWORDS})
 
 
-def read_attribute(line: str) -> dict[str, Any]:
-    """Return a public attribute parsed from a line such as "app: 1.4, 2.0".
+class Declaration(Declared):
+    """What the owner of a dataset declares about it."""
 
-    Raises ValueError if the line is invalid.
-    """
-    column, colon, values = line.rpartition(":")
-    if not colon:
-        raise InvalidValue(
-            "{line} has no colon; write a column and its values, like app: 1.4, 2.0.",
-            line=repr(line[:60]),
-        )
-    listed = [trim(value) for value in values.split(",")]
-    return {"column": trim(column), "values": [value for value in listed if value]}
+    title: Annotated[Text, public_text(200, required=True)] = Field(
+        title=translatable("Title"),
+        description=translatable("Public. Say what was counted, where and when."),
+    )
+    description: Annotated[Text, public_text(20_000), Lines(3)] = Field(
+        default="",
+        title=translatable("Description"),
+        description=translatable("Public. How the data came about and what a reader should know."),
+    )
+    licence: Annotated[Text, public_text(100, required=True), Suggestions("licences")] = Field(
+        title=translatable("Licence"),
+        description=translatable("What others may do with the published maps."),
+    )
+    attribution: Annotated[Text, public_text(300)] = Field(
+        default="",
+        title=translatable("Attribution"),
+        description=translatable("The words others should use to name you."),
+    )
+    contact: Annotated[Text, public_text(254), AfterValidator(_read_contact)] = Field(
+        default="",
+        title=translatable("Questions go to"),
+        description=translatable(
+            "An e-mail address, public. If it is empty, your organisation's is given."
+        ),
+    )
+    keywords: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_keywords),
+        PlainSerializer(list),
+        TEXTS,
+        Typed(",", "", str),
+    ] = Field(
+        default=(),
+        title=translatable("Keywords"),
+        description=translatable("Public. The words people search for, separated by commas."),
+    )
+    themes: Annotated[
+        tuple[str, ...],
+        PlainValidator(_read_themes),
+        PlainSerializer(list),
+        WithJsonSchema({"type": "array", "items": {"type": "string", "enum": [*THEMES]}}),
+        Labels(THEMES),
+    ] = Field(
+        default=(),
+        title=translatable("Themes"),
+        description=translatable("Public. The themes under which data portals list it."),
+    )
+    covers_from: Day | None = Field(
+        default=None,
+        title=translatable("Covers the time from"),
+        description=translatable("Public. When collecting began, not when the first row was made."),
+    )
+    covers_until: Day | None = Field(
+        default=None,
+        title=translatable("until"),
+        description=translatable("Empty while it goes on."),
+    )
+    unit: Annotated[
+        Unit,
+        Labels(
+            {
+                Unit.PERSON: translatable(
+                    "One person, with all their rows. The file has a column that names the person."
+                ),
+                Unit.RECORD: translatable(
+                    "One row. Choose this only where nobody has two rows, or no column says whose."
+                ),
+            }
+        ),
+    ] = Field(
+        title=translatable("Who is protected"),
+        description=translatable("Whose presence is hidden. Fixed by the first confirmed file."),
+    )
+    row_noun: Annotated[
+        Text,
+        public_text(20),
+        AfterValidator(_read_row_noun),
+        Labels(
+            {"": translatable("no word of its own")}
+            | {name: noun.one for name, noun in NOUNS.items()}
+        ),
+    ] = Field(
+        default="",
+        title=translatable("What is one row?"),
+        description=translatable("The word that maps use for what they count."),
+        json_schema_extra={"enum": ["", *NOUNS]},
+    )
+    new_files: Annotated[
+        NewFiles,
+        Labels(
+            {
+                NewFiles.REPLACE: translatable("It replaces the data: each file is whole"),
+                NewFiles.APPEND: translatable("It is added to the data: each file has new rows"),
+            }
+        ),
+    ] = Field(
+        default=NewFiles.REPLACE,
+        title=translatable("When another file is uploaded"),
+        description=translatable("Public. Fixed when the first file is confirmed."),
+    )
+    study_area: Annotated[
+        dict[str, Any],
+        PlainValidator(read_area),
+        WithJsonSchema({"type": "object", "additionalProperties": True}),
+    ] = Field(
+        title=translatable("Study area"),
+        description=translatable(
+            "A Polygon or MultiPolygon, longitude first, chosen from a map and not from the data."
+        ),
+    )
+    time_zone: Annotated[Text, AfterValidator(_read_time_zone), Suggestions("time-zones")] = Field(
+        default="UTC",
+        title=translatable("Time zone"),
+        description=translatable(
+            "For times in the file that name no zone of their own, such as Europe/Berlin."
+        ),
+    )
+    public_attributes: Attributes = Field(
+        default=(),
+        title=translatable("Columns that anybody may know"),
+        description=translatable(
+            "A map of moved points can publish them with every point, and nothing protects them "
+            "there. So name a column only if anybody may know its value for every single report, "
+            "and if it depends neither on where the report was made nor on who made it, such as "
+            "the version of an app. Never name a kind of place, a speed, or anybody's name or "
+            "number. A value that is not listed here becomes other."
+        ),
+    )
+    measures: Measures = Field(
+        default=(),
+        title=translatable("Columns to average"),
+        description=translatable(
+            "Values beyond a limit count as the limit; narrow limits give exact averages. Limits "
+            "are public, so choose what is possible or usual anywhere, without looking at your "
+            "rows: nothing here is taken from them."
+        ),
+    )
+    categories: Categories = Field(
+        default=(),
+        title=translatable("Columns to divide maps by"),
+        description=translatable(
+            "Every value that is not listed counts as other. The list is public, so type what is "
+            "usual anywhere, without looking at your rows; which value a row has stays private."
+        ),
+    )
+    keep_raw: Flag = Field(
+        default=False,
+        title=translatable("Keep uploaded files for some days after they are read"),
+        description=translatable(
+            "Maps don't need them. Once a person was erased, none is kept. Files kept so far "
+            "stay for as long as whoever runs this site has set."
+        ),
+    )
+
+    @cached_property
+    def area(self) -> StudyArea:
+        """The study area as geometry."""
+        return StudyArea.from_geojson(self.study_area)
+
+
+class Rule(NamedTuple):
+    """A field is refused with a message if `broken` holds for the declaration."""
+
+    field: str
+    broken: Callable[[Declaration], object]
+    message: str
+
+
+RULES = (
+    Rule(
+        "covers_until",
+        lambda declared: (
+            declared.covers_from
+            and declared.covers_until
+            and declared.covers_until < declared.covers_from
+        ),
+        translatable("Lies before the first day; swap them."),
+    ),
+    # The last day would be fixed with the first file, and wrong from the second on.
+    Rule(
+        "covers_until",
+        lambda declared: declared.new_files is NewFiles.APPEND and declared.covers_until,
+        translatable(
+            "Further files are added to these data, so they have no last day; leave it empty."
+        ),
+    ),
+)
+"""The rules for more than one field."""
+
+
+def broken_rules(declared: Declaration) -> Iterator[InvalidInput]:
+    """Yield an error for each rule that a declaration breaks."""
+    for rule in RULES:
+        if rule.broken(declared):
+            yield InvalidInput(rule.message, field=rule.field)
+
+
+def judge(facts: Mapping[str, Any]) -> tuple[Declaration | None, list[InvalidInput]]:
+    """Return the declaration, and an error for each field at fault."""
+    declared, refusals = Declaration.attempt(facts)
+    return declared, refusals if declared is None else list(broken_rules(declared))
+
+
+def read_declaration(facts: Mapping[str, Any]) -> Declaration:
+    """Return the declaration. Raises InvalidInput, which names the first field at fault."""
+    declared, refusals = judge(facts)
+    if declared is None or refusals:
+        raise refusals[0]
+    return declared

@@ -12,9 +12,12 @@ from django.db.models.fields.json import KeyTransform
 from dpgeo.core.declared import Declared
 
 
-@lru_cache(maxsize=4096)
-def _stored(declared: type[Declared], text: str) -> Declared:
-    """Return the facts that a row stores; equal texts share one object, which never changes."""
+@lru_cache(maxsize=64)
+def _read(declared: type[Declared], text: str) -> Declared:
+    """Return the facts in a row's JSON; they are immutable, so rows with the same text share them.
+
+    A study area may have 20,000 corners, which are then not read with every page.
+    """
     return declared.model_validate(json.loads(text))
 
 
@@ -32,7 +35,7 @@ class DeclaredField(models.JSONField):
         """Return the facts in a row, or the JSON value of one of their keys."""
         if value is None or isinstance(expression, KeyTransform):
             return super().from_db_value(value, expression, connection)
-        return _stored(self.declared, value)
+        return _read(self.declared, value)
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         """Return facts, or the value of a key, as the database's JSON."""

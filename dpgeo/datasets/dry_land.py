@@ -14,9 +14,10 @@ from typing import Any
 from django.conf import settings
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.declaration import clean_area
+from dpgeo.datasets.declaration import read_area
 from dpgeo.ground.regions import regions
 from dpgeo.ground.water import subtract_water
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.land import land_polygons
 
@@ -41,7 +42,10 @@ def leave_out_water(
     says how the area was chosen so far; the sources of the water's outlines are added to it.
     """
     folder = Path(settings.GROUND_DIR)
-    area = StudyArea.from_geojson(clean_area(study_area))
+    try:
+        area = StudyArea.from_geojson(read_area(study_area))
+    except ValueError as error:
+        raise InvalidInput(phrase_of(error), field="study_area") from None
     land = land_polygons(land_file())
     left, sources = subtract_water(area, folder, regions(folder), land)
     if left is None:

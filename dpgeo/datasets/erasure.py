@@ -30,10 +30,15 @@ from dpgeo.datasets.decisions import ERASED, READMITTED, decision_record
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.selectors import ready_upload
-from dpgeo.datasets.snapshots import snapshot_without
+from dpgeo.datasets.snapshots import (
+    is_in_place,
+    snapshot_read,
+    snapshot_without,
+    version_paths,
+)
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
-from dpgeo.datasets.versions import canonical_paths, next_version, rows_of
+from dpgeo.datasets.versions import files_of, next_version, rows_of
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
@@ -121,38 +126,40 @@ def erase(upload: Upload, lease: JobLease) -> None:
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
-    if current.source:
-        _leave_out(upload, current, lease)
-        return
-    storage = private_storage()
-    with canonical_paths(current) as sources, work_folder() as folder:
-        target = folder / "canonical.parquet"
-        copied, erased = _copy_without(sources, target, bytes(upload.erasing), lease)
-        lease.step(Phrase("Storing"))
-        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    report = {"read": copied, "accepted": copied, "refused": {}, "examples": [], "erased": erased}
+    facts = _leave_out(current, bytes(upload.erasing), lease)
     try:
         with transaction.atomic():
-            old = _replace(upload, current, lease, canonical_name=name, report=report)
+            old = _replace(upload, current, lease, **facts)
     except BaseException:
-        remove(storage, name)
+        remove(private_storage(), facts["canonical_name"])
         raise
     for each in old:
-        remove(storage, each)
+        remove(private_storage(), each)
 
 
-def _leave_out(upload: Upload, current: Upload, lease: JobLease) -> None:
-    """Make a new snapshot of the same files without the erased person, and delete all older
-    ones.
+def _leave_out(current: Upload, person: bytes, lease: JobLease) -> dict[str, Any]:
+    """Return what to store with the version that leaves a person out.
+
+    Its canonical file is stored if the files of the `current` version are.
     """
+    source = snapshot_without(current, person) if current.source else None
+    name = ""
     with work_folder() as folder:
-        taken = snapshot_without(current, [bytes(upload.erasing or b"")], lease, folder)
-    accepted = taken.report.accepted
-    report = {"read": accepted, "accepted": accepted, "refused": {}, "examples": []}
-    report["erased"] = rows_of(current) - accepted
-    source = taken.snapshot.to_json()
-    with transaction.atomic():
-        _replace(upload, current, lease, source=source, report=report)
+        target = folder / "canonical.parquet"
+        if source and is_in_place(current):
+            taken = snapshot_read(current.dataset, source, lease, target)
+            copied, source = taken.report.accepted, taken.snapshot
+        else:
+            with version_paths(current, lease) as paths:
+                copied = _copy_without(paths, target, person, lease)
+            if not files_of(current).filter(canonical_name="").exists():
+                lease.step(Phrase("Storing"))
+                name = f"canonical/{secrets.token_hex(16)}.parquet"
+                name = store(private_storage(), name, target)
+    erased = max(0, rows_of(current) - copied)
+    report = {"read": copied, "accepted": copied, "refused": {}, "examples": [], "erased": erased}
+    stored = source.to_json() if source else {}
+    return {"canonical_name": name, "report": report, "source": stored}
 
 
 def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
@@ -208,20 +215,15 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 
-def _copy_without(
-    sources: Sequence[Path], target: Path, digest: bytes, lease: JobLease
-) -> tuple[int, int]:
-    """Copy canonical files into one, without one person's rows.
-
-    Returns the number of rows copied and the number left out.
-    """
+def _copy_without(sources: Sequence[Path], target: Path, digest: bytes, lease: JobLease) -> int:
+    """Copy canonical files into one, without one person's rows; return the number of rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     halves = (int.from_bytes(half, "big") for half in (digest[:8], digest[8:]))
     high, low = (pa.scalar(half, pa.uint64()) for half in halves)
-    copied = erased = 0
+    copied = done = 0
     total = sum(pq.read_metadata(source).num_rows for source in sources)
     schema = pq.read_schema(sources[0])
     with pq.ParquetWriter(target, schema, compression="zstd") as writer:
@@ -234,6 +236,6 @@ def _copy_without(
                     rest = batch.filter(pc.invert(same))
                     writer.write_batch(rest)
                     copied += rest.num_rows
-                    erased += batch.num_rows - rest.num_rows
-                    lease.step(Phrase("Reading rows"), copied + erased, total)
-    return copied, erased
+                    done += batch.num_rows
+                    lease.step(Phrase("Reading rows"), done, total)
+    return copied

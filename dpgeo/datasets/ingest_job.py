@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +17,18 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.same_people import Comparison, file_checksum
-from dpgeo.datasets.snapshots import snapshot_take
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.snapshots import READING, snapshot_take
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import upload_forget_raw
 from dpgeo.datasets.versions import next_version
 from dpgeo.ingest.ingestion import ingest
+from dpgeo.ingest.report import Report
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 from dpgeo.phrases import Phrase
+
+Facts = dict[str, Any]
+"""Fields to store with an upload, by name."""
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
@@ -39,10 +46,8 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
             _finish(upload)
         elif upload.erasing is not None:
             erase(upload, lease)
-        elif not upload.source:
-            _ingest(upload, lease)
         elif upload.state != UploadState.READY:
-            _take(upload, lease)
+            _ingest(upload, lease)
 
     return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
 
@@ -60,12 +65,43 @@ def _finish(upload: Upload) -> None:
 
 
 def _ingest(upload: Upload, lease: JobLease) -> None:
+    """Write the canonical file of an upload, and store it if its rows may be copied."""
+    lease.step(READING)
+    storage = private_storage()
+    before = ready_upload(upload.dataset)
+    with work_folder() as folder:
+        target = folder / "canonical.parquet"
+        read = _read_source if upload.source else _read_file
+        is_copied, report, facts = read(upload, target, lease)
+        comparison = Comparison(upload, target, lease)
+        comparison.compare(comparison.missing(), report.accepted)
+        name = ""
+        if is_copied:
+            lease.step(Phrase("Storing"))
+            name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
+        facts |= {"canonical_name": name, "report": report.to_json(), "checksum": upload.checksum}
+        try:
+            while not (updated := _make_ready(upload, lease, comparison, facts, before)):
+                if updated is None:
+                    remove(storage, name)
+                    return
+                with local_path(storage, name) if name else nullcontext(target) as stored:
+                    comparison.moved_to(stored)
+                    comparison.compare(comparison.missing(), report.accepted)
+        except Conflict:
+            remove(storage, name)
+            raise
+    _finish(upload)
+
+
+def _read_file(upload: Upload, target: Path, lease: JobLease) -> tuple[bool, Report, Facts]:
+    """Read an uploaded file into a canonical one, and compute its checksum.
+
+    Returns that the canonical file is to be stored, the report, and facts to store with the upload.
+    """
     dataset = upload.dataset
     schema = replace(schema_of(dataset, confirmed_columns(upload)), closed=closed_times(dataset))
-    storage = private_storage()
-    lease.step(Phrase("Reading rows"))
-    with local_path(storage, upload.raw_name) as source, work_folder() as folder:
-        target = folder / "canonical.parquet"
+    with local_path(private_storage(), upload.raw_name) as source:
         upload.checksum = file_checksum(source, dataset)
         check_new(upload)
         report = ingest(
@@ -74,44 +110,17 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
             schema,
             hashing_key(dataset),
             target,
-            lambda done, total: lease.step(Phrase("Reading rows"), done, total),
+            lambda done, total: lease.step(READING, done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
-        comparison = Comparison(upload, target, lease)
-        comparison.compare(comparison.missing(), report.accepted)
-        lease.step(Phrase("Storing"))
-        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    facts = {"canonical_name": name, "report": report.to_json(), "checksum": upload.checksum}
-    try:
-        while not (updated := _make_ready(upload, lease, comparison, facts)):
-            if updated is None:
-                remove(storage, name)
-                return
-            with local_path(storage, name) as stored:
-                comparison.moved_to(stored)
-                comparison.compare(comparison.missing(), report.accepted)
-    except Conflict:
-        remove(storage, name)
-        raise
-    _finish(upload)
+    return True, report, {}
 
 
-def _take(upload: Upload, lease: JobLease) -> None:
-    """Record which files a registered folder has, and store a report on their rows."""
-    lease.step(Phrase("Reading rows"))
-    with work_folder() as folder:
-        taken = snapshot_take(upload, closed_times(upload.dataset), lease, folder)
-        upload.checksum = taken.checksum(upload.dataset)
-        facts = {
-            "source": taken.snapshot.to_json(),
-            "report": taken.report.to_json(),
-            "checksum": upload.checksum,
-        }
-        comparison = Comparison(upload, taken.people, lease)
-        ready: bool | None = False
-        while ready is False:
-            comparison.compare(comparison.missing(), taken.report.accepted)
-            ready = _make_ready(upload, lease, comparison, facts)
+def _read_source(upload: Upload, target: Path, lease: JobLease) -> tuple[bool, Report, Facts]:
+    """Read a registered folder or table, as `_read_file` reads a file."""
+    taken = snapshot_take(upload, closed_times(upload.dataset), lease, target)
+    upload.checksum = taken.checksum
+    return taken.is_copied, taken.report, {"source": taken.snapshot.to_json()}
 
 
 def closed_times(dataset: Dataset) -> tuple[tuple[int, int], ...]:
@@ -138,7 +147,7 @@ def check_new(upload: Upload) -> None:
     compared only with files from the same key: the key sees whether a file was refused, and could
     otherwise find out whether somebody else added the very rows that it guesses.
     """
-    if not upload.dataset.grows:
+    if not upload.dataset.grows or upload.checksum is None:
         return
     others = upload.dataset.uploads.filter(version__gt=0).exclude(pk=upload.pk)
     if upload.key_id is not None:
@@ -148,13 +157,18 @@ def check_new(upload: Upload) -> None:
 
 
 def _make_ready(
-    upload: Upload, lease: JobLease, comparison: Comparison, facts: dict[str, Any]
+    upload: Upload,
+    lease: JobLease,
+    comparison: Comparison,
+    facts: Facts,
+    before: Upload | None,
 ) -> bool | None:
     """Mark an upload as ready, and store its warnings.
 
     Returns True when done. Returns False if other datasets' files became ready in the meantime and
-    must be compared first, or None if another worker or an erasure was faster. Raises Conflict if
-    the same file was added in the meantime.
+    must be compared first, or None if another worker or an erasure was faster. `before` is the
+    newest version when reading began. Raises Conflict if the same file, or anything of the same
+    folder or table, was added in the meantime.
     """
     with transaction.atomic():
         comparison.lock()
@@ -162,6 +176,8 @@ def _make_ready(
             return False
         dataset = Dataset.objects.select_for_update().get(pk=upload.dataset_id)
         check_new(upload)
+        if upload.source and dataset.grows and ready_upload(dataset) != before:
+            raise Conflict("Rows were added while these were read; have the data read again.")
         mine = Upload.objects.filter(
             pk=upload.pk, job_id=lease.job_id, canonical_name="", state=UploadState.QUEUED
         )

@@ -12,12 +12,11 @@ import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, BinaryIO
 
-from django.core.exceptions import ValidationError
 from django.core.files.base import ContentFile
-from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
@@ -25,19 +24,24 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.blanks import trim
 from dpgeo.core import domain
-from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
+from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind, no_such_layer
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.layer_declaration import (
+    LayerDeclaration,
+    Provenance,
+    PublicSource,
+    ReleaseSource,
+)
 from dpgeo.datasets.layer_documents import read_document
 from dpgeo.datasets.models import Dataset, PublicLayer
-from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
 from dpgeo.datasets.storage import open_stored, private_storage, remove
 from dpgeo.ingest.layer_file import LayerChoices
 from dpgeo.ingest.schema import Columns
-from dpgeo.phrases import listed, phrase_of
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.places import Places
+from dpgeo.spatial.regions import Regions
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
@@ -52,41 +56,30 @@ MOST_LAYERS = 100
 def public_layer_add(
     *,
     dataset: Dataset,
-    name: str,
-    kind: str,
-    title: str,
     file: BinaryIO,
     created_by: User | None,
-    key_property: str = "",
-    name_property: str = "",
-    levels: str = "",
-    file_layer: str = "",
-    file_crs: str = "",
     provenance: Provenance | None = None,
+    **facts: Any,
 ) -> PublicLayer:
-    """Declare a layer from a file; `layer_documents` lists the formats.
+    """Declare a layer from a file in a format of `layer_documents`; `facts` are its declaration.
 
-    `key_property` and `name_property` name the properties that hold a feature's key and name; in a
-    density layer, the key is the expected number of people. `levels`, such as "country, city,
-    street", are the properties that say in which country, city and street a place lies. If a layer
-    of zones has the name of a level, such as "city", each place must lie in the zone of its city.
-    `file_layer` is the layer of a GeoPackage, and `file_crs` the coordinate system of a file that
-    does not state one. `provenance` is required once a file has been uploaded; only
+    If a layer of zones has the name of a level, such as "city", each place must lie in the zone of
+    its city. `provenance` is required once a file has been uploaded; only
     `releases.released_layers` passes a release as the provenance. `created_by` is None for the
     operator at the console. Raises NotAllowed, InvalidInput with the name of the field, or Conflict
     if there are too many layers or this machine is too busy.
     """
     _check_may(dataset, created_by)
-    slug = _clean_name(dataset, name)
-    clean_title = clean_text(title or slug, field="title", longest=200, required=True)
+    asked = LayerDeclaration.read(facts)
+    _check_free(dataset, asked.name)
     choices = LayerChoices(
-        kind=_check_kind(kind),
+        kind=asked.kind,
         bounds=dataset.area.bounds,
-        key=trim(key_property),
-        name=trim(name_property),
-        levels=_levels(levels, kind),
-        layer=trim(file_layer),
-        crs=file_crs.strip(),
+        key=asked.key_property,
+        name=asked.name_property,
+        levels=_levels(asked),
+        layer=asked.file_layer,
+        crs=asked.file_crs,
     )
     layer = _layer_of(dataset, file, choices)
     content = json.dumps(layer.to_geojson(), separators=(",", ":")).encode()
@@ -97,9 +90,9 @@ def public_layer_add(
             return PublicLayer.objects.create(
                 **_provenance_columns(dataset, provenance),
                 dataset=dataset,
-                name=slug,
-                kind=kind,
-                title=clean_title,
+                name=asked.name,
+                kind=asked.kind,
+                title=asked.title or asked.name,
                 stored_name=stored,
                 sha256=hashlib.sha256(content).hexdigest(),
                 features=len(layer),
@@ -107,7 +100,7 @@ def public_layer_add(
             )
     except IntegrityError:
         remove(storage, stored)
-        raise InvalidInput(TAKEN, name=slug, field="name") from None
+        raise InvalidInput(TAKEN, name=asked.name, field="name") from None
     except BaseException:
         remove(storage, stored)
         raise
@@ -129,13 +122,13 @@ def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain
     return layer
 
 
-def _levels(levels: str, kind: str) -> tuple[str, ...]:
+def _levels(asked: LayerDeclaration) -> tuple[str, ...]:
     """Return the names of the levels of places, such as ("country", "city").
 
     The result is empty if the levels are to be inferred from the file, or if the layer has none.
     """
-    named = trim(levels) and kind == LayerKind.PLACES
-    return tuple(trim(each) for each in levels.split(",")) if named else ()
+    named = asked.levels and asked.kind == LayerKind.PLACES
+    return tuple(trim(each) for each in asked.levels.split(",")) if named else ()
 
 
 def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
@@ -190,7 +183,7 @@ def source_of(layer: PublicLayer) -> dict[str, str] | None:
     if layer.source_date is None:
         return None
     source = PublicSource(name=layer.source_name, url=layer.source_url, date=layer.source_date)
-    return source.to_json()
+    return source.model_dump(mode="json")
 
 
 def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
@@ -203,6 +196,8 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
         stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
         if stored is None:
             return
+        if _names_regions(stored):
+            raise Conflict("The rows of this dataset name zones of this layer, so it has to stay.")
         if stored.releases.exists() or stored.series.exists():
             raise Conflict(
                 "A release has been requested with this layer, so it has to stay; declare "
@@ -210,6 +205,41 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
             )
         stored.delete()
     remove(private_storage(), layer.stored_name)
+
+
+def _names_regions(layer: PublicLayer) -> bool:
+    """Return whether rows of a confirmed file name zones of this layer."""
+    if (layer.dataset.columns or {}).get("regions") == layer.name:
+        return True
+    return layer.dataset.uploads.filter(columns__regions=layer.name).exists()
+
+
+def regions_of(dataset: Dataset, name: str) -> Regions:
+    """Return the regions that the rows of a hand-over table name: the zones of a declared layer.
+
+    Raises InvalidInput if there is no such layer, or if its zones overlap.
+    """
+    if name not in (known := zone_layers(dataset)):
+        raise InvalidInput(no_such_layer(name, known), field="columns.regions")
+    zones = domain_of(dataset, [name]).layer(name, Zones)
+    try:
+        return Regions.of_zones(zones, dataset.area)
+    except ValueError as error:
+        raise InvalidInput(phrase_of(error), field="columns.regions") from None
+
+
+def zone_layers(dataset: Dataset) -> list[str]:
+    """Return the names of a dataset's layers of zones."""
+    return [name for name, kind in layer_kinds(dataset).items() if kind is LayerKind.ZONES]
+
+
+def with_regions(dataset: Dataset, columns: Columns) -> Columns:
+    """Return columns whose regions are in a declared layer, by default the only one of zones."""
+    if not columns.region:
+        return replace(columns, regions="")
+    known = zone_layers(dataset)
+    only = known[0] if len(known) == 1 else ""
+    return replace(columns, regions=columns.regions or only)
 
 
 def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
@@ -265,43 +295,19 @@ READERS: Mapping[str, Callable[..., domain.PublicLayer]] = {
 """The functions that read each kind of layer from GeoJSON."""
 
 
-def _check_kind(kind: str) -> str:
-    if kind not in READERS:
-        raise InvalidInput(
-            "{kind!r} is not a kind of layer; choose from {known}.",
-            kind=kind[:40],
-            known=listed(READERS),
-            field="kind",
-        )
-    return kind
-
-
 def _check_may(dataset: Dataset, by: User | None) -> None:
     if by is not None and not may(by, dataset, "declare"):
         raise NotAllowed("Only the stewards of this dataset may declare its layers.")
 
 
-def _clean_name(dataset: Dataset, name: str) -> str:
-    """Return the requested name of a new layer, without blanks around it.
-
-    Raises InvalidInput if the name is invalid or in use, or Conflict if there are too many layers.
-    """
-    slug = trim(name)
-    try:
-        validate_slug(slug)
-    except ValidationError:
-        raise InvalidInput(
-            "Use letters, digits, hyphens and underscores, like wards.", field="name"
-        ) from None
-    if len(slug) > 60:
-        raise InvalidInput("Shorten it to at most 60 characters.", field="name")
-    if dataset.layers.filter(name=slug).exists():
-        raise InvalidInput(TAKEN, name=slug, field="name")
+def _check_free(dataset: Dataset, name: str) -> None:
+    """Raise InvalidInput if a layer's name is in use, or Conflict if there are too many layers."""
+    if dataset.layers.filter(name=name).exists():
+        raise InvalidInput(TAKEN, name=name, field="name")
     if dataset.layers.count() >= MOST_LAYERS:
         raise Conflict(
             "A dataset has at most {most} layers; remove one that is unused.", most=MOST_LAYERS
         )
-    return slug
 
 
 def _check_places(dataset: Dataset, places: Places) -> None:

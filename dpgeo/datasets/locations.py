@@ -9,8 +9,9 @@ from django.conf import settings
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.postgresql.location import TableLocation
-from dpgeo.datasets.sources import OBJECT_STORE, Location
+from dpgeo.datasets.sources import Location
 from dpgeo.datasets.spark_folders import SparkLocation
+from dpgeo.ingest.recorded_files import OBJECT_STORE
 
 DATABASES = ("postgresql://", "postgres://")
 """Beginnings of the URLs of databases (`datasets.postgresql`); a URL may hold a password."""
@@ -18,6 +19,9 @@ DATABASES = ("postgresql://", "postgres://")
 
 SPARK = "spark:"
 """Beginning of the path of a folder whose rows Spark counts (`datasets.spark_folders`)."""
+
+NO_COPY = "nocopy:"
+"""Beginning of an address whose rows are read anew for every map, and never kept."""
 
 
 def locations() -> Sequence[Location]:
@@ -57,13 +61,12 @@ def _parse(entry: str, number: int) -> Location:
     root = root.strip().rstrip("/")
     if not (equals and slash and organisation and name and root):
         raise ValueError(f"DPGEO_SOURCES: entry {number} is not like organisation/name=/folder.")
+    is_copied, root = not root.startswith(NO_COPY), root.removeprefix(NO_COPY)
     if root.startswith(DATABASES):
-        return TableLocation(organisation, name, root)
+        return TableLocation(organisation, name, root, is_copied)
     is_spark, root = root.startswith(SPARK), root.removeprefix(SPARK)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
         raise ValueError(f"DPGEO_SOURCES: the path of entry {number} is not absolute.")
-    if is_spark and root.startswith(OBJECT_STORE):
-        raise ValueError(
-            f"DPGEO_SOURCES: entry {number}: Spark reads folders of this machine alone."
-        )
-    return (SparkLocation if is_spark else Location)(organisation, name, root)
+    if is_spark:
+        return SparkLocation(organisation, name, root, is_copied=False)
+    return Location(organisation, name, root, is_copied)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import uuid
+from datetime import date
 from fractions import Fraction
+from typing import Any, Generic, Self, TypeVar, overload
 
 from django.db import models
 
@@ -16,30 +18,38 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level
 from dpgeo.core.measures import Measure
+from dpgeo.datasets.declaration import Declaration, NewFiles
+from dpgeo.datasets.declared_field import DeclaredField
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.phrase_field import PhraseField
 from dpgeo.phrases import Figure, Phrase
 from dpgeo.spatial.area import StudyArea
 
-
-class UnitChoice(models.TextChoices):
-    """Privacy units, with the values of `core.guarantees.Unit`."""
-
-    PERSON = Unit.PERSON.value, "Person: all rows of one person"
-    RECORD = Unit.RECORD.value, "Record: one row"
+T = TypeVar("T")
 
 
-class NewFiles(models.TextChoices):
-    """Whether a further file replaces a dataset's data or is added to them."""
+class Declares(Generic[T]):
+    """An attribute of a dataset that its declaration states, by default under the same name."""
 
-    REPLACE = "replace", "A new file replaces the data"
-    APPEND = "append", "A new file is added to the data"
+    def __init__(self, name: str = "") -> None:
+        self._name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = self._name or name
+
+    @overload
+    def __get__(self, dataset: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, dataset: Dataset, owner: type) -> T: ...
+    def __get__(self, dataset: Dataset | None, owner: type) -> Any:
+        """Return what the dataset's declaration states."""
+        return self if dataset is None else getattr(dataset.declaration, self._name)
 
 
 class Dataset(models.Model):
-    """A private table of locations; the facts that describe it here are all public.
+    """A private table of locations; its declaration is public.
 
-    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`). Once
+    Some of it cannot change after the first upload is confirmed (`frozen_at`). Once
     the first bytes have arrived (`first_upload_at`), the study area can only be exchanged for a
     named place, and layers need a provenance. `first_upload_at` stays even if the file is deleted,
     and is copied to datasets that share the budget. `west` to `north` are the sides of the study
@@ -51,63 +61,15 @@ class Dataset(models.Model):
     organisation = models.ForeignKey(
         Organisation, on_delete=models.PROTECT, related_name="datasets"
     )
-    title = models.CharField(max_length=200)
-    description = models.TextField(blank=True)
-    licence = models.CharField(max_length=100, default="CC BY 4.0")
-    attribution = models.CharField(max_length=300, blank=True)
-    contact = models.EmailField(
-        blank=True, help_text="Where readers can write. Empty: to the organisation. Public."
-    )
-    keywords = models.JSONField(
-        default=list, blank=True, help_text="Words by which portals find it. Public."
-    )
-    themes = models.JSONField(
-        default=list, blank=True, help_text="Codes of the portals' themes, such as TRAN. Public."
-    )
-    covers_from = models.DateField(
-        null=True, blank=True, help_text="First day of the survey, not of its rows. Public."
-    )
-    covers_until = models.DateField(
-        null=True, blank=True, help_text="Last day of the survey, not of its rows. Public."
-    )
-    unit = models.CharField(max_length=10, choices=UnitChoice.choices, default=UnitChoice.PERSON)
-    row_noun = models.CharField(
-        max_length=20,
-        blank=True,
-        default="",
-        help_text="What a row is called, such as trip. Empty: by the unit.",
-    )
-    study_area = models.JSONField(help_text="GeoJSON polygon, longitude first. Frozen.")
+    declaration = DeclaredField(Declaration, help_text="What its owner declares about it. Public.")
     west = models.FloatField(editable=False)
     south = models.FloatField(editable=False)
     east = models.FloatField(editable=False)
     north = models.FloatField(editable=False)
-    time_zone = models.CharField(max_length=60, default="UTC", help_text="Frozen.")
-    public_attributes = models.JSONField(
-        default=list,
-        blank=True,
-        help_text="Columns that everybody may know of every report, with their values. Frozen.",
-    )
-    measures = models.JSONField(
-        default=list,
-        blank=True,
-        help_text="Columns of numbers whose averages may be published, with limits. Frozen.",
-    )
-    categories = models.JSONField(
-        default=list,
-        blank=True,
-        help_text="Columns by whose values maps may be divided, with these values. Frozen.",
-    )
     columns = models.JSONField(
         default=dict,
         blank=True,
         help_text="Which column holds what: person, longitude, latitude, time. Frozen.",
-    )
-    new_files = models.CharField(
-        max_length=10,
-        choices=NewFiles.choices,
-        default=NewFiles.REPLACE,
-        help_text="What a further file does to the data. Frozen.",
     )
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="datasets")
     area_exchange = models.JSONField(
@@ -147,28 +109,32 @@ class Dataset(models.Model):
         editable=False,
         help_text="An approver has to answer whether other datasets hold the same people.",
     )
-    keep_raw = models.BooleanField(
-        default=False,
-        help_text="Keep uploaded files for a while after they were read; releases need them not.",
-    )
+
+    title = Declares[str]()
+    description = Declares[str]()
+    licence = Declares[str]()
+    attribution = Declares[str]()
+    contact = Declares[str]()
+    keywords = Declares[tuple[str, ...]]()
+    themes = Declares[tuple[str, ...]]()
+    covers_from = Declares[date | None]()
+    covers_until = Declares[date | None]()
+    unit = Declares[Unit]()
+    row_noun = Declares[str]()
+    new_files = Declares[NewFiles]()
+    study_area = Declares[dict[str, Any]]()
+    area = Declares[StudyArea]()
+    time_zone = Declares[str]()
+    keep_raw = Declares[bool]()
+    attributes = Declares[tuple[Attribute, ...]]("public_attributes")
+    public_attributes = attributes
+    measured = Declares[tuple[Measure, ...]]("measures")
+    measures = measured
+    categorised = Declares[tuple[Category, ...]]("categories")
+    categories = categorised
 
     class Meta:
-        ordering = ["title"]
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(unit__in=UnitChoice.values), name="dataset_unit_is_known"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(new_files__in=NewFiles.values),
-                name="dataset_new_files_are_known",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(covers_from=None)
-                | models.Q(covers_until=None)
-                | models.Q(covers_from__lte=models.F("covers_until")),
-                name="dataset_period_begins_before_it_ends",
-            ),
-        ]
+        ordering = ["declaration__title"]
 
     def __str__(self) -> str:
         return self.title
@@ -176,32 +142,12 @@ class Dataset(models.Model):
     @property
     def grows(self) -> bool:
         """Whether further files are added to the data, instead of replacing them."""
-        return self.new_files == NewFiles.APPEND
-
-    @property
-    def area(self) -> StudyArea:
-        """Return the study area as geometry."""
-        return StudyArea.from_geojson(self.study_area)
+        return self.new_files is NewFiles.APPEND
 
     @property
     def contact_address(self) -> str:
         """Return the e-mail address for readers, or "" if there is none."""
         return self.contact or self.organisation.contact
-
-    @property
-    def attributes(self) -> tuple[Attribute, ...]:
-        """Return the public attributes of the points, as they were declared."""
-        return tuple(map(Attribute.from_json, self.public_attributes))
-
-    @property
-    def measured(self) -> tuple[Measure, ...]:
-        """Return the measures that were declared: columns whose averages may be published."""
-        return tuple(map(Measure.from_json, self.measures))
-
-    @property
-    def categorised(self) -> tuple[Category, ...]:
-        """Return the categories that were declared: columns by whose values maps may be divided."""
-        return tuple(map(Category.from_json, self.categories))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
@@ -314,9 +260,10 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One uploaded file, or a snapshot of a registered folder, which has a `source` instead.
+    """One uploaded file, or a snapshot of a registered folder or table, which has a `source`.
 
-    `raw_name` and `canonical_name` name files in the private storage; a snapshot has neither.
+    `raw_name` and `canonical_name` name files in the private storage. A snapshot has no raw file,
+    and no canonical one if its rows must not be copied.
 
     `report` is private: it counts the rows that were read, that were accepted, and that were
     rejected for each reason. `preview` contains rows; it is JSON stored as text, because column
@@ -452,14 +399,6 @@ class Suppression(models.Model):
         return f"A person erased from {self.dataset}"
 
 
-class LayerKindChoice(models.TextChoices):
-    """Kinds of public layers, with the values of `core.domain.LayerKind`."""
-
-    ZONES = LayerKind.ZONES.value, "Zones: polygons to count in"
-    PLACES = LayerKind.PLACES.value, "Places"
-    DENSITY = LayerKind.DENSITY.value, "Density"
-
-
 class PublicLayer(models.Model):
     """Immutable public geometry in addition to the study area, such as wards.
 
@@ -471,7 +410,7 @@ class PublicLayer(models.Model):
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
     name = models.SlugField(max_length=60)
-    kind = models.CharField(max_length=10, choices=LayerKindChoice.choices)
+    kind = models.CharField(max_length=10)
     title = models.CharField(max_length=200)
     stored_name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
@@ -491,7 +430,7 @@ class PublicLayer(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["dataset", "name"], name="layer_name_once_per_dataset"),
             models.CheckConstraint(
-                condition=models.Q(kind__in=LayerKindChoice.values), name="layer_kind_is_known"
+                condition=models.Q(kind__in=[*map(str, LayerKind)]), name="layer_kind_is_known"
             ),
         ]
 

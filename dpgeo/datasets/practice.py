@@ -13,6 +13,7 @@ from dpgeo.accounts.models import User
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.layers import regions_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.ingest.schema import Columns
@@ -87,5 +88,9 @@ def _declared(dataset: Dataset, invented: InventedPeople) -> Iterator[tuple[str,
             (ends.destination_longitude, ends.destination_latitude), invented.degrees, strict=True
         ):
             yield name, [f"{each:.6f}" for each in degrees[order].tolist()]
+    if ends.region:
+        points = list(regions_of(dataset, ends.regions).points)
+        chosen = random.integers(0, len(points), len(invented.person))
+        yield ends.region, [points[number] for number in chosen.tolist()]
     if ends.place:
         yield ends.place, random.integers(1, 100, len(invented.person)).astype(str).tolist()

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.layers import regions_of, with_regions
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.preview_slots import preview_slot
 from dpgeo.datasets.same_people import file_checksum
@@ -120,6 +121,10 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
     """
     seen = upload_preview(upload=upload, file_format=columns.file_format if columns else "")
     columns = columns or declared_columns(upload.dataset, seen)
+    if columns is None and seen.understanding and seen.understanding.columns.region:
+        columns = seen.understanding.columns
+    if columns is not None:
+        columns = with_regions(upload.dataset, columns)
     if columns is None or (seen.understanding and seen.understanding.columns == columns):
         return seen.understanding
     if not upload.is_kept:
@@ -128,6 +133,8 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
         if named.keys() & {getattr(columns, role) for role in Role}:
             return None
         context = trial_context(upload.dataset)
+        if columns.region:
+            context = replace(context, regions=regions_of(upload.dataset, columns.regions))
         seen = preview(path, upload.file_name, context, folder, columns)
         return _tried(upload, seen.understanding)
 

@@ -58,7 +58,7 @@ def bytes_of(organisation: int, *, but: UUID | None = None) -> int:
     """Return the size of an organisation's files as they were sent, and of those being sent.
 
     `but` is the id of a transfer that is not counted, because it is about to become an upload.
-    Registered folders are not counted, since this site stores no copy of them.
+    Registered folders and tables are not counted: the operator chose them.
     """
     sent = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
     uploads = sent.filter(source={})

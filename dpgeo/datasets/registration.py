@@ -8,13 +8,13 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
-from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.locations import location_of
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.postgresql.columns import does_not_grow
 from dpgeo.datasets.postgresql.location import TableLocation
-from dpgeo.datasets.postgresql.rows import does_not_grow
 from dpgeo.datasets.snapshots import Snapshot
-from dpgeo.datasets.sources import clean_folder
+from dpgeo.datasets.sources import Location, clean_folder
 from dpgeo.datasets.uploads import record_first_upload
 
 
@@ -27,8 +27,7 @@ def source_register(
     there is one; a column named at an earlier registration need not be named again. `by` is None at
     the console. Administrators may register anything that DPGEO_SOURCES names for their
     organisation. Stewards may have the dataset's folder read again. API keys may do neither, since
-    they could learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict for a dataset
-    of uploaded files.
+    they could learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict.
     """
     place = location_of(dataset.organisation.slug, str(location or "").strip())
     below = clean_folder(folder)
@@ -41,17 +40,7 @@ def source_register(
     if dataset.grows and registered(dataset) and not again:
         raise Conflict("Further files of this dataset come from the folder registered before.")
     files = place.files(below)
-    if isinstance(place, TableLocation) and dataset.grows:
-        raise Conflict(
-            "Each snapshot of a table has all of its rows, so declare that new data replace the "
-            "old."
-        )
-    growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
-    if not growing.isprintable():
-        # Refuse unprintable characters, because a name with a null character could not be stored.
-        raise does_not_grow(growing)
-    if isinstance(place, TableLocation) and growing:
-        place.check_growing(below, growing)
+    growing = _growing(dataset, place, below, str(as_of or "").strip())
     with transaction.atomic():
         record_first_upload(dataset.pk)
         upload = Upload.objects.create(
@@ -78,9 +67,34 @@ def registered(dataset: Dataset) -> set[tuple[str, str]]:
     return {(each["location"], each["folder"]) for each in facts}
 
 
-def _growing(dataset: Dataset, location: str, folder: str) -> str:
-    """Return the column declared as growing when this table was last registered, or ""."""
-    earlier = dataset.uploads.exclude(source={}).filter(
-        source__location=location, source__folder=folder
+def _growing(dataset: Dataset, place: Location, folder: str, named: str) -> str:
+    """Return the column of a table that only grows: the one `named`, or else the one before.
+
+    Returns "" if there is none. Raises InvalidInput or Conflict for a column that cannot tell which
+    rows are new.
+    """
+    if not isinstance(place, TableLocation):
+        if named:
+            raise InvalidInput("Only a table has a column that only grows.", field="as_of")
+        return ""
+    earlier = dataset.uploads.filter(
+        state=UploadState.READY, source__location=place.name, source__folder=folder
     )
-    return Snapshot.of(last).as_of if (last := earlier.first()) else ""
+    before = Snapshot.of(last).as_of if (last := earlier.first()) else ""
+    growing = named or before
+    if dataset.grows and not growing:
+        raise Conflict(
+            "Rows are added to this dataset, so name the column that tells which rows of the table "
+            "are new; or declare that new data replace the old."
+        )
+    if dataset.grows and before and growing != before:
+        raise Conflict(
+            "The column {name!r} told which rows were read before; it cannot be another one now.",
+            name=before,
+        )
+    if not growing.isprintable():
+        # Refuse unprintable characters, because a name with a null character could not be stored.
+        raise does_not_grow(growing)
+    if growing:
+        place.check_growing(folder, growing)
+    return growing

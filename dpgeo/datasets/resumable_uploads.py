@@ -25,11 +25,11 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, User
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
 from dpgeo.datasets.quotas import check_room
 from dpgeo.datasets.selectors import is_erasure_hidden
 from dpgeo.datasets.storage import open_stored, private_storage, remove, store, work_folder
+from dpgeo.datasets.texts import clean_file_name
 from dpgeo.datasets.uploads import record_first_upload, upload_receive
 
 FOLDER = "incoming"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.layers import regions_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.ingest.schema import Columns, Schema
 
@@ -22,4 +23,5 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
         attributes=dataset.attributes,
         measures=dataset.measured,
         categories=dataset.categorised,
+        regions=regions_of(dataset, columns.regions) if columns.region else None,
     )

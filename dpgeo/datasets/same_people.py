@@ -35,11 +35,11 @@ from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.snapshots import people_paths
+from dpgeo.datasets.texts import clean_text
 from dpgeo.datasets.versions import rows_of
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
@@ -215,7 +215,7 @@ class Comparison:
         if self._before is None:
             yield (self._canonical,)
         else:
-            with people_paths(self._before) as earlier:
+            with people_paths(self._before, self._lease) as earlier:
                 yield (*earlier, self._canonical)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
@@ -244,7 +244,7 @@ class Comparison:
         both = (self._dataset, other.dataset)
         if not all(each.unit == Unit.PERSON for each in both):
             return False
-        with people_paths(other) as paths:
+        with people_paths(other, self._lease) as paths:
             return share_many(self._people(), people_of(paths, hashing_key(other.dataset)))
 
     def _people(self) -> People:

@@ -6,7 +6,7 @@ import datetime
 import logging
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +30,7 @@ from dpgeo.budgets.services import (
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
-from dpgeo.datasets import category_declaration, declaration, dry_land, measure_declaration
+from dpgeo.datasets import dry_land
 from dpgeo.datasets.dataset_budgets import (
     ACCOUNTING,
     BUDGETS,
@@ -40,18 +40,18 @@ from dpgeo.datasets.dataset_budgets import (
     record_totals,
     set_budgets,
 )
+from dpgeo.datasets.declaration import FROZEN, Declaration, read_declaration
+from dpgeo.datasets.layer_declaration import NamedPlace, PublicSource
 from dpgeo.datasets.layers import same_people
-from dpgeo.datasets.models import Dataset, NewFiles
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.proposals import (
     budgets_propose,
     needs_second,
 )
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.shown_files import seen_before
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.spatial.area import StudyArea
 
 logger = logging.getLogger(__name__)
 
@@ -62,55 +62,25 @@ SIGNS = "bcdfghjkmnpqrstvwxz23456789"
 """Characters for the random end of a slug: no vowels, and none easily mistaken for another."""
 
 SIDES = ("west", "south", "east", "north")
-"""Field names for the sides of the study area's bounding box."""
-
-PERIOD = ("covers_from", "covers_until")
-"""Fields for the first and the last day that the data cover, as the owner declares them.
-
-Like those in FROZEN, they are fixed by the first confirmed upload, because days declared after
-looking at the rows could be chosen to fit them.
-"""
-
-FROZEN = (
-    *("unit", "study_area", "time_zone", "public_attributes", "measures", "categories"),
-    "new_files",
-)
-"""Declared facts that are fixed by the first confirmed upload, as all releases depend on them."""
+"""Columns for the sides of the study area's bounding box, by which datasets are searched."""
 
 
 def dataset_create(
     *,
     organisation: Organisation,
-    title: str,
-    licence: str,
-    unit: str,
-    study_area: Mapping[str, Any],
-    time_zone: str,
     budget: Fraction | None,
     created_by: User | None,
-    description: str = "",
-    attribution: str = "",
     ledger: Ledger | None = None,
     points_budget: Level | None = None,
     slug: str = "",
-    keep_raw: bool = False,
-    public_attributes: Sequence[object] = (),
-    measures: Sequence[object] = (),
-    categories: Sequence[object] = (),
-    row_noun: str = "",
-    new_files: str = NewFiles.REPLACE.value,
-    contact: str = "",
-    keywords: Sequence[str] = (),
-    themes: Sequence[str] = (),
-    covers_from: object = None,
-    covers_until: object = None,
     at_console: bool = False,
     budget_later: bool = False,
     area_choice: Mapping[str, Any] | None = None,
     leave_out_water: bool = False,
     accounting: Accounting | None = None,
+    **facts: Any,
 ) -> Dataset:
-    """Declare a dataset with its own budget or on a shared ledger.
+    """Declare a dataset with its own budget or on a shared ledger; `facts` are its declaration.
 
     `accounting` says whether a budget of its own is in epsilon, the default, or in rho. A shared
     ledger has decided this already.
@@ -134,30 +104,10 @@ def dataset_create(
             field="budget",
         )
     if leave_out_water:
-        study_area, area_choice = dry_land.leave_out_water(study_area, area_choice)
-        attribution = credited(attribution, area_choice[dry_land.WITHOUT_WATER])
-    facts = _clean(
-        {
-            "title": title,
-            "description": description,
-            "licence": licence,
-            "attribution": attribution,
-            "unit": unit,
-            "study_area": study_area,
-            "time_zone": time_zone,
-            "keep_raw": keep_raw,
-            "public_attributes": public_attributes,
-            "measures": measures,
-            "categories": categories,
-            "row_noun": row_noun,
-            "new_files": new_files,
-            "contact": contact,
-            "keywords": keywords,
-            "themes": themes,
-            "covers_from": covers_from,
-            "covers_until": covers_until,
-        }
-    )
+        study_area, area_choice = dry_land.leave_out_water(facts.get("study_area"), area_choice)
+        credit = credited(facts.get("attribution", ""), area_choice[dry_land.WITHOUT_WATER])
+        facts |= {"study_area": study_area, "attribution": credit}
+    declared = read_declaration(facts)
     if (budget is None) == (ledger is None) and not (budget_later and budget is None):
         raise InvalidInput("Give a budget, or the ledger to share, not both.", field="budget")
     if points_budget is not None and ledger is not None:
@@ -167,31 +117,29 @@ def dataset_create(
     if ledger and ledger.datasets.exclude(organisation=organisation).exists():
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     if ledger:
-        check_unit(ledger, facts["unit"], field="ledger")
+        check_unit(ledger, declared.unit, field="ledger")
         check_currency(ledger, accounting)
     total = None if budget is None else parse_epsilon(budget, field="budget")
-    address = _free_slug(slug, facts["title"], organisation, exact=at_console)
-    _check_period(facts["covers_from"], facts["covers_until"])
-    _check_open_end(facts["new_files"], facts["covers_until"])
+    address = _free_slug(slug, declared.title, organisation, exact=at_console)
     try:
         with transaction.atomic():
             waits = ledger is None and needs_second(organisation)
             own = (
-                _shared_ledger(ledger, facts["unit"], accounting)
+                _shared_ledger(ledger, declared.unit, accounting)
                 if ledger
                 else own_ledger(
-                    organisation, facts["title"], total, points_budget, accounting or PURE
+                    organisation, declared.title, total, points_budget, accounting or PURE
                 )
             )
             dataset = Dataset.objects.create(
-                **facts,
+                **declaration_columns(declared),
                 organisation=organisation,
                 slug=address,
                 ledger=own,
                 created_by=created_by,
                 sealed_person_key=new_sealed_key(first=not Dataset.objects.exists()),
                 area_choice=dict(area_choice or {}),
-                area_seen=seen_before(organisation.pk, facts["study_area"]),
+                area_seen=seen_before(organisation.pk, declared.study_area),
             )
             event_record(
                 EventKind.DATASET,
@@ -230,56 +178,52 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     source of its outline. Raises Conflict for a frozen field or for a budget that cannot be
     changed as requested.
     """
-    others = (*BUDGETS, ACCOUNTING, PLACE)
+    others = {*BUDGETS, ACCOUNTING, PLACE}
     changes, choice = _left_out(dataset, changes)
-    facts = _clean({name: value for name, value in changes.items() if name not in others})
+    facts = {name: value for name, value in changes.items() if name not in others}
     with transaction.atomic():
         locked = ledgers_lock(dataset.ledger_id)
         stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
         if stored.ledger_id not in locked:
             raise Conflict("The budget has changed meanwhile; try again.", field="budget")
-        _check_frozen(stored, facts)
-        period = [facts.get(name, getattr(stored, name)) for name in PERIOD]
-        _check_period(*period)
-        if {"new_files", "covers_until"} & facts.keys():
-            _check_open_end(facts.get("new_files", stored.new_files), period[1])
-        facts |= _exchange_area(stored, facts, changes.get(PLACE))
-        if facts.get("study_area", stored.study_area) != stored.study_area:
-            facts["area_seen"] = seen_before(stored.organisation_id, facts["study_area"])
+        before = stored.declaration.facts()
+        declared = read_declaration(before | facts)
+        changed = {name for name, value in declared.facts().items() if value != before[name]}
+        _check_frozen(stored, changed)
+        columns = _exchange_area(stored, "study_area" in changed, changes.get(PLACE))
+        if "study_area" in changed:
+            columns["area_seen"] = seen_before(stored.organisation_id, declared.study_area)
             # Before a file is uploaded, a new area simply replaces the area chosen first.
-            facts |= {} if stored.first_upload_at else {"area_choice": choice}
-        if "unit" in facts:
-            check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
+            columns |= {} if stored.first_upload_at else {"area_choice": choice}
+        if "unit" in changed:
+            check_unit(stored.ledger, declared.unit, field="unit", but=stored)
         set_budgets(stored, changes)
-        if facts:
-            Dataset.objects.filter(pk=dataset.pk).update(**facts)
-        if {"study_area", "time_zone", "unit"} & set(facts):
+        columns |= declaration_columns(declared)
+        Dataset.objects.filter(pk=dataset.pk).update(**columns)
+        if {"study_area", "time_zone", "unit"} & facts.keys():
             # Delete stored previews: the former area, time zone or unit decided what they show.
             stored.uploads.update(preview="")
-        if {*BUDGETS, ACCOUNTING} & set(changes):
+        if {*BUDGETS, ACCOUNTING} & changes.keys():
             record_totals(stored)
     dataset.refresh_from_db()
     return dataset
 
 
-def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
-    """Raise Conflict if `facts` would change a fact that the first confirmed upload has frozen."""
-    if not stored.frozen_at:
-        return
-    for name in (*FROZEN, *PERIOD):
-        if name not in facts or facts[name] == getattr(stored, name):
-            continue
-        if name in PERIOD:
+def declaration_columns(declared: Declaration) -> dict[str, Any]:
+    """Return the columns that a declaration fills, by name."""
+    sides = zip(SIDES, declared.area.bounds, strict=True)
+    return {"declaration": declared, **dict(sides)}
+
+
+def _check_frozen(stored: Dataset, changed: set[str]) -> None:
+    """Raise Conflict if a field would change that the first confirmed upload has frozen."""
+    for name in FROZEN if stored.frozen_at else ():
+        if name in changed:
             raise Conflict(
-                "This was fixed when the first upload was confirmed, because what is public must "
-                "not follow the rows; declare a new dataset that shares this one's budget.",
+                "This was fixed when the first upload was confirmed, because releases "
+                "depend on it; declare a new dataset that shares this one's budget.",
                 field=name,
             )
-        raise Conflict(
-            "This was fixed when the first upload was confirmed, because releases "
-            "depend on it; declare a new dataset that shares this one's budget.",
-            field=name,
-        )
 
 
 def _left_out(
@@ -308,7 +252,7 @@ def _left_out(
 
 
 def _exchange_area(
-    stored: Dataset, facts: Mapping[str, Any], place: Mapping[str, Any] | None
+    stored: Dataset, changed: bool, place: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the fields that record a replacement of the study area; {} if it is not replaced.
 
@@ -316,7 +260,6 @@ def _exchange_area(
     the area can only be replaced by a place that has a name and an outline published elsewhere,
     and statements say how often that was done. Raises InvalidInput for a missing or needless place.
     """
-    changed = "study_area" in facts and facts["study_area"] != stored.study_area
     if not changed or stored.first_upload_at is None:
         if place is not None:
             raise InvalidInput(
@@ -331,11 +274,14 @@ def _exchange_area(
             "its outline.",
             field=PLACE,
         )
-    named = declaration.clean_text(place.get(PLACE), field=PLACE, longest=200, required=True)
+    try:
+        named = NamedPlace.read(place)
+    except InvalidInput as refusal:
+        raise InvalidInput(refusal.phrase, field=f"{PLACE}.{refusal.field}") from None
     times = stored.area_exchange.get("times", 0) + 1
-    source = PublicSource.read(place, field=PLACE).to_json()
+    source = named.part(PublicSource).model_dump(mode="json")
     on = timezone.now().astimezone(datetime.UTC).date().isoformat()
-    exchange = {"place": named, "source": source, "on": on, "times": times}
+    exchange = {"place": named.place, "source": source, "on": on, "times": times}
     return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 
@@ -380,58 +326,6 @@ def _pass_on_first_upload(dataset: Dataset) -> None:
             later = Q(first_upload_at=None) | Q(first_upload_at__gt=moment)
             siblings = Dataset.objects.filter(later, pk__in=[each.pk for each in sharing])
             siblings.update(first_upload_at=moment)
-
-
-def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate declared fields. Raises InvalidInput for an invalid value or an unknown field."""
-    text = declaration.clean_text
-    readers: dict[str, Any] = {
-        "title": lambda value: text(value, field="title", longest=200, required=True),
-        "description": lambda value: text(value, field="description", longest=20_000),
-        "licence": lambda value: text(value, field="licence", longest=100, required=True),
-        "attribution": lambda value: text(value, field="attribution", longest=300),
-        "unit": declaration.clean_unit,
-        "study_area": declaration.clean_area,
-        "time_zone": declaration.clean_time_zone,
-        "keep_raw": bool,
-        "public_attributes": declaration.clean_attributes,
-        "measures": measure_declaration.clean_measures,
-        "categories": category_declaration.clean_categories,
-        "row_noun": declaration.clean_row_noun,
-        "new_files": declaration.clean_new_files,
-        "contact": declaration.clean_contact,
-        "keywords": declaration.clean_keywords,
-        "themes": declaration.clean_themes,
-        "covers_from": lambda value: declaration.clean_day(value, field="covers_from"),
-        "covers_until": lambda value: declaration.clean_day(value, field="covers_until"),
-    }
-    for name in facts:
-        if name not in readers:
-            raise InvalidInput("{name} cannot be set; leave it out.", name=name, field=name)
-    cleaned = {name: readers[name](value) for name, value in facts.items()}
-    if "study_area" in cleaned:
-        bounds = StudyArea.from_geojson(cleaned["study_area"]).bounds
-        cleaned |= zip(SIDES, bounds, strict=True)
-    return cleaned
-
-
-def _check_period(first: datetime.date | None, last: datetime.date | None) -> None:
-    """Raise InvalidInput if a period ends before it begins."""
-    if first and last and last < first:
-        raise InvalidInput("Lies before the first day; swap them.", field="covers_until")
-
-
-def _check_open_end(new_files: str, last: datetime.date | None) -> None:
-    """Raise InvalidInput if data that grow have a last day.
-
-    The last day would be fixed with the first file, and wrong from the second on. The days that a
-    map of such data covers are those of its window.
-    """
-    if new_files == NewFiles.APPEND and last:
-        raise InvalidInput(
-            "Further files are added to these data, so they have no last day; leave it empty.",
-            field="covers_until",
-        )
 
 
 def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:

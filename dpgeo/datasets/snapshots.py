@@ -1,28 +1,38 @@
-"""Snapshots of registered folders: which rows a version of the data has, read in place.
+"""Snapshots of registered folders and tables: which rows a version of the data has.
 
-A snapshot is an upload without a file of its own. Its `source` names the folder and lists the files
-that it had, and the declaration with which their rows are read. So a release that is drawn again
-reads the same rows, or fails with a Conflict that names the file that is different now. In a
-dataset that grows, a snapshot has the files that no earlier one has, and an earlier file that was
-changed is refused.
+A snapshot is an upload with a `source`, which names the folder or table, lists what was in it and
+keeps the declaration with which its rows are read. Reading it gives a canonical file, like any
+upload. In a dataset that grows, a further reading takes the files, or the rows of a table, that no
+earlier snapshot has, and an earlier file that was changed is refused.
 
-No row of a folder is ever copied to storage. A temporary file of the snapshot's distinct persons
-exists only while a job compares them with other datasets (`same_people`).
+Places that are not to be copied (`nocopy:` in DPGEO_SOURCES). The canonical file then exists only
+in the work folder of the job that reads the rows, and every release's job reads them anew: the
+recorded files, which must be as they were; the rows of a table up to the recorded value of a column
+that only grows; without such a column, the rows that the table has then.
 
-Privacy argument. `ingest.source_rows` reads every row alone, as an upload's rows are read, with the
-key of the dataset, which does not leave this process. Rows of erased persons are refused whenever
-the folder is read: those on the dataset's list now, and those that were on it when the snapshot was
-taken. A readmitted person therefore returns with the next snapshot, as with the next upload. A file
-is left out of a window's count if the snapshot recorded that none of its rows are in the window,
-which changes no count. The recorded sizes and times are private, like the report on a file.
+Privacy argument. `ingest` reads every row alone, as an upload's rows are read, with the key of the
+dataset, which does not leave this process. Rows of erased persons are refused whenever a source is
+read: those on the dataset's list now, and those that were on it when the snapshot was taken. A
+readmitted person therefore returns with the next snapshot, as with the next upload.
+
+Fresh rows are the same dataset: the same people, whose person column is fixed, with the same
+ledger. Two histories of a source are neighbours if one person's rows, of all times, are missing
+from one of them. Then at every reading, whatever earlier maps showed, that person's rows are the
+only difference, so each release keeps its guarantee, and the guarantees of all add up in the
+ledger, whichever rows each one read. A job that is killed and repeated may read other rows the
+second time. Nobody saw the first draw, and what killed the job does not depend on its noise
+(`releases.private_draw`), so one draw, which was paid for, is ever seen. The recorded sizes and
+times are private, like the report.
+
+Spark (`datasets.spark_folders`) counts the rows of a folder where they are, so a snapshot of such a
+folder has no canonical file, and records the number of rows and the times in each file.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,16 +45,14 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
-from dpgeo.datasets.postgresql.counting import table_counter
-from dpgeo.datasets.postgresql.location import TableLocation
+from dpgeo.datasets.postgresql.location import Span
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
-from dpgeo.datasets.sources import Location, SourceFile, changed, with_footer
-from dpgeo.datasets.spark_folders import SparkCounter, SparkLocation, SparkPart
+from dpgeo.datasets.selectors import canonical_path
+from dpgeo.datasets.sources import Location, SourceFile, changed, unreadable, with_footer
+from dpgeo.datasets.spark_folders import SparkLocation
 from dpgeo.datasets.storage import work_folder
-from dpgeo.datasets.versions import canonical_paths, files_of
-from dpgeo.engine.duckdb_view import HASHES
-from dpgeo.engine.in_place import EVERYBODY, write_people
-from dpgeo.engine.pushed_view import Counter
+from dpgeo.datasets.versions import files_of
+from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.jobs.lease import JobLease
@@ -54,6 +62,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 READING = Phrase("Reading rows")
+
+GONE = "The prepared data of this upload are gone; upload the file again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +102,9 @@ class Snapshot:
 
     `parts` is empty until the folder has been read; a table is recorded as a single file.
 
-    `suppressed` are the hashes of the persons who had been erased when the snapshot was taken, and
-    `people` is the private number of privacy units in the rows. `as_of` names the table's column
-    whose values only ever grow from row to row, or is "" if none is declared.
+    `suppressed` are the hashes of the persons who had been erased when the snapshot was taken.
+    `people` is the private number of privacy units in the rows if Spark counts them. `as_of` names
+    the table's column whose values only ever grow from row to row, or is "" if none is declared.
     """
 
     location: str
@@ -129,13 +139,15 @@ class Snapshot:
         }
 
     @property
-    def until(self) -> str:
-        """The greatest value in the snapshot of the column that only grows, as text.
+    def span(self) -> Span | None:
+        """The last span of a table's rows; None without a column that only grows."""
+        spans = [Span.of(file) for file in self.files] if self.as_of else []
+        return next((each for each in reversed(spans) if each), None)
 
-        It is "" if no such column is declared or the snapshot is not taken yet."""
-        if not (self.as_of and self.files and self.files[0].stamp):
-            return ""
-        return str(json.loads(self.files[0].stamp)[1] or "")
+    @property
+    def until(self) -> str:
+        """The greatest value in the snapshot of the column that only grows, as text, or ""."""
+        return (self.span.until if self.span else None) or ""
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
@@ -159,161 +171,204 @@ def first_file(upload: Upload) -> Iterator[tuple[Path, dict[str, str | None]]]:
         yield path, hive_columns(file.path)
 
 
-@dataclass
-class SourceRows:
-    """Rows of a version of the data, read from the source itself (`engine.in_place.Rows`)."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The result of reading a snapshot: its facts, its report, and whether its rows are kept.
 
-    readers: Sequence[PartReader]
-    number: int
-    people: int
-    between: tuple[int, int] | None = None
+    `checksum` is keyed, and depends on the files' footers, in any order; a table has none.
+    """
 
-    def counter(self) -> Counter | None:
-        """Return an object by which Spark or the database counts the rows; None if neither can."""
-        if all(isinstance(reader.location, SparkLocation) for reader in self.readers):
-            return SparkCounter(self._spark_parts(), self.between)
-        if len(self.readers) != 1 or len(self.readers[0].part.files) != 1:
-            return None
-        (reader,) = self.readers
-        (file,) = reader.part.files
-        return table_counter(
-            reader.location,
-            reader.folder,
-            file,
-            reader.schema,
-            reader.key,
-            reader.erased,
-            self.between,
-        )
+    snapshot: Snapshot
+    report: Report
+    is_copied: bool
+    checksum: bytes | None
 
-    def _spark_parts(self) -> list[SparkPart]:
-        return [
-            SparkPart(
-                reader.location,
-                reader.folder,
-                [file for file in reader.part.files if file.may_hold(self.between)],
-                reader.schema,
-                reader.key,
-                frozenset(reader.erased),
-            )
-            for reader in self.readers
-        ]
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of the canonical rows, which is the same for all files."""
-        from dpgeo.ingest.canonical import declared_schema
+def _taken(dataset: Dataset, location: Location, snapshot: Snapshot, report: Report) -> Taken:
+    footers = sorted(file.footer for file in snapshot.files if file.footer)
+    key = organisation_key(b"files", dataset.organisation_id)
+    checksum = hashlib.blake2b("".join(footers).encode(), key=key, digest_size=16).digest()
+    return Taken(snapshot, report, location.is_copied, checksum if footers else None)
 
-        return declared_schema(self.readers[0].schema)
 
-    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of persons whose marks are from `first` to `last`, file by file.
+def snapshot_take(
+    upload: Upload, closed: Sequence[tuple[int, int]], lease: JobLease, target: Path
+) -> Taken:
+    """Read the rows of a folder or table that are not in the data yet, into a file at `target`.
 
-        A mark is a number of 64 bits that `person_marks` computes from a person's identifier. Where
-        records are the privacy unit, all rows of a file share a mark, given by the file's position.
-        """
-        people = None if (first, last) == EVERYBODY else (first, last)
-        files = [(reader, file) for reader in self.readers for file in reader.part.files]
-        for number, (reader, file) in enumerate(files):
-            mark = number * HASHES // len(files)
-            if reader.schema.unit is Unit.RECORD and not first <= mark <= last:
+    It is a canonical file or, if Spark counts the rows, a file of their persons. `closed` holds the
+    closed periods of series (see `Part`), whose rows are refused. Raises Conflict if a file or the
+    table cannot be used or changes meanwhile, or if a growing dataset's source has nothing new.
+    """
+    dataset = upload.dataset
+    named = Snapshot.of(upload)
+    location = _location(dataset, named)
+    try:
+        listed = location.files(named.folder)
+    except InvalidInput as error:
+        raise Conflict(error.phrase) from None
+    if named.as_of:
+        listed = [_next_span(dataset, named.as_of).recorded(file) for file in listed]
+    elif dataset.grows:
+        listed = _new_files(dataset, listed)
+    part = Part(tuple(listed), confirmed_columns(upload), tuple(closed))
+    suppressed = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
+    snapshot = replace(named, parts=(part,), suppressed=tuple(suppressed))
+    return _read(dataset, snapshot, target, lease)
+
+
+def snapshot_without(current: Upload, erased: bytes) -> Snapshot:
+    """Return one snapshot of all that is in the newest version, `current`, without a person."""
+    snapshots = [Snapshot.of(each) for each in files_of(current)]
+    parts = tuple(part for each in snapshots for part in each.parts)
+    suppressed = {erased, *(one for each in snapshots for one in each.suppressed)}
+    return replace(snapshots[-1], parts=parts, suppressed=tuple(sorted(suppressed)))
+
+
+def snapshot_read(dataset: Dataset, snapshot: Snapshot, lease: JobLease, target: Path) -> Taken:
+    """Read the rows of a snapshot that was taken before, into a file at `target`.
+
+    Persons who were erased in the meantime are refused as well.
+    """
+    now = map(bytes, dataset.suppressions.values_list("person", flat=True))
+    return _read(dataset, snapshot, target, lease, [*now])
+
+
+@contextmanager
+def version_paths(version: Upload, lease: JobLease) -> Iterator[Sequence[Path]]:
+    """Yield local paths to the canonical files of a version, in the order of their numbers.
+
+    Rows of which no canonical file is kept are read again, into a temporary file. Raises Conflict
+    if the version was replaced, a file is missing, or a source cannot be read.
+    """
+    files = _files(version)
+    with ExitStack() as opened:
+        paths = []
+        for each in files:
+            if each.canonical_name or not each.source:
+                paths.append(opened.enter_context(canonical_path(each)))
                 continue
-            if file.may_hold(self.between):
-                yield from reader.rows(file, Tally(), people, self.between)
+            path = opened.enter_context(work_folder()) / "canonical.parquet"
+            snapshot_read(version.dataset, Snapshot.of(each), lease, path)
+            paths.append(path)
+        yield paths
 
 
-@dataclass
-class PartReader:
-    """Reads a snapshot's files that have the same declaration, which are one `Part`.
+@contextmanager
+def people_paths(version: Upload, lease: JobLease) -> Iterator[Sequence[Path]]:
+    """Yield local paths to files that hold every person of a version of the data.
 
-    `erased` holds the hashes of persons whose rows are refused.
+    They are its canonical files or, if Spark counts its rows, one temporary file of persons. Raises
+    the errors of `version_paths`.
     """
+    if not is_in_place(version):
+        with version_paths(version, lease) as paths:
+            yield paths
+        return
+    from dpgeo.engine.people_file import write_people
 
-    location: Location
-    folder: str
-    part: Part
-    schema: Schema
-    key: bytes = field(repr=False)
-    erased: Collection[bytes] = ()
-
-    def rows(
-        self,
-        file: SourceFile,
-        tally: Tally,
-        people: tuple[int, int] | None = None,
-        between: tuple[int, int] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the canonical rows of a file or of a table.
-
-        Raises Conflict if it was changed since it was recorded, or cannot be read.
-        """
-        if isinstance(self.location, TableLocation):
-            yield from self.location.rows(
-                self.folder,
-                file,
-                self.schema,
-                self.key,
-                tally,
-                erased=self.erased,
-                people=people,
-                between=between,
-            )
-            return
-        with self.location.opened(self.folder, file) as path:
-            yield from self.rows_at(path, file, tally, people, between)
-
-    def rows_at(
-        self,
-        path: Path,
-        file: SourceFile,
-        tally: Tally,
-        people: tuple[int, int] | None = None,
-        between: tuple[int, int] | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the canonical rows of `file`, read from the local `path`."""
-        from dpgeo.ingest.source_rows import hive_columns, source_rows
-
-        try:
-            yield from source_rows(
-                path,
-                hive_columns(file.path),
-                self.schema,
-                self.key,
-                tally,
-                erased=self.erased,
-                people=people,
-                between=between,
-            )
-        except InvalidInput as error:
-            raise Conflict(
-                "The file {file!r} of the registered folder cannot be read. {reason}",
-                file=file.path,
-                reason=error.phrase,
-            ) from None
+    rows = rows_in_place(version)
+    with work_folder() as folder:
+        path = folder / "people.parquet"
+        write_people(
+            [rows.batches()],
+            rows.schema,
+            path,
+            memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
+        )
+        yield [path]
 
 
-def rows_in_place(version: Upload, window: Window | None = None) -> SourceRows:
-    """Return the rows of a version that consists of snapshots, or those of a window of days.
-
-    Nothing is read yet. Raises Conflict if the version was replaced, or its folder is no longer in
-    the settings.
-    """
-    dataset = version.dataset
+def _files(version: Upload) -> list[Upload]:
     uploads = list(files_of(version))
     if version.state != UploadState.READY or version not in uploads:
-        raise Conflict("The prepared data of this upload are gone; upload the file again.")
-    now = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
-    between = window.seconds(dataset.time_zone) if window else None
-    readers = [
-        reader for each in uploads for reader in _readers(dataset, Snapshot.of(each), erased=now)
-    ]
-    files = [file for reader in readers for file in reader.part.files if file.may_hold(between)]
-    return SourceRows(
-        readers,
-        number=sum(file.rows for file in files),
-        people=sum(Snapshot.of(each).people for each in uploads),
-        between=between,
+        raise Conflict(GONE)
+    return uploads
+
+
+def _next_span(dataset: Dataset, column: str) -> Span:
+    """Return the span of a table's rows to be read next; in a dataset that grows, of new rows.
+
+    If an earlier span is in the data no more, because its columns were confirmed again, it is read
+    first.
+    """
+    if not dataset.grows:
+        return Span(column)
+    ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
+    files = [file for each in ready.order_by("created_at") for file in Snapshot.of(each).files]
+    spans = [span for span in map(Span.of, files) if span and span.until is not None]
+    last = Span(column)
+    while following := next((each for each in spans if each.after == last.until), None):
+        spans.remove(following)
+        last = following
+    return Span(column, last.until, spans[0].after if spans else None, last.rows)
+
+
+def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files that no snapshot has yet. Raises Conflict if there is none.
+
+    Also raises Conflict for an earlier file that was changed or removed.
+    """
+    there = {file.path: file for file in listed}
+    ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
+    for upload in ready:
+        for file in Snapshot.of(upload).files:
+            found = there.pop(file.path, None)
+            if found is None or (found.size, found.stamp) != (file.size, file.stamp):
+                raise changed(file)
+    if not there:
+        raise Conflict("The folder has no new files.")
+    return [there[path] for path in sorted(there)]
+
+
+def _read(
+    dataset: Dataset,
+    snapshot: Snapshot,
+    target: Path,
+    lease: JobLease,
+    erased: Collection[bytes] = (),
+) -> Taken:
+    """Read all rows once; in the result, `snapshot` states what identifies them."""
+    from dpgeo.ingest.ingestion import ingest_batches
+
+    if isinstance(_location(dataset, snapshot), SparkLocation):
+        return _read_in_place(dataset, snapshot, target, lease, erased)
+    readers = _readers(dataset, snapshot, erased)
+    tally, found = Tally(), list[SourceFile]()
+    report = ingest_batches(
+        _batches(readers, tally, found),
+        readers[0].schema,
+        tally,
+        readers[0].key,
+        target,
+        lambda done, total: lease.step(READING, done, total),
+        readers[0].erased,
     )
+    return _taken(dataset, readers[0].location, _with_files(snapshot, found), report)
+
+
+def _batches(
+    readers: Sequence[PartReader], tally: Tally, found: list[SourceFile]
+) -> Iterator[tuple[Schema, Batch]]:
+    """Yield all batches with their declarations, and add what identifies each file to `found`."""
+    total = sum(file.size for reader in readers for file in reader.part.files)
+    before = 0
+    for reader in readers:
+        for file in reader.part.files:
+            with reader.location.reading(reader.folder, file, reader.schema, tally) as read:
+                facts, batches = read
+                found.append(facts)
+                for batch in batches:
+                    done = before + file.size * batch.done // max(batch.total, 1)
+                    yield reader.schema, replace(batch, done=done, total=total)
+            before += file.size
+
+
+def _with_files(snapshot: Snapshot, found: Sequence[SourceFile]) -> Snapshot:
+    """Return a snapshot with other facts about the same files, in the same order."""
+    files = iter(found)
+    parts = [replace(each, files=tuple(next(files) for _ in each.files)) for each in snapshot.parts]
+    return replace(snapshot, parts=tuple(parts))
 
 
 def _readers(dataset: Dataset, snapshot: Snapshot, erased: Collection[bytes]) -> list[PartReader]:
@@ -339,91 +394,147 @@ def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
         raise Conflict(error.phrase) from None
 
 
+def is_copied(version: Upload) -> bool:
+    """Return whether canonical files of all rows of a version are kept.
+
+    Raises Conflict if the version was replaced.
+    """
+    return all(each.canonical_name or not each.source for each in _files(version))
+
+
+def is_in_place(version: Upload) -> bool:
+    """Return whether Spark counts the rows of a version in their folder.
+
+    Raises Conflict if the version was replaced, or its folder is no longer in the settings.
+    """
+    files = _files(version)
+    if any(each.canonical_name or not each.source for each in files):
+        return False
+    places = (_location(version.dataset, Snapshot.of(each)) for each in files)
+    return all(isinstance(place, SparkLocation) for place in places)
+
+
 @dataclass
-class Taken:
-    """The result of reading a snapshot once: its facts, its report, and a file of its persons."""
+class SourceRows:
+    """Rows of a version of the data that Spark counts (`engine.spark.Rows`)."""
 
-    snapshot: Snapshot
-    report: Report
-    people: Path
+    readers: Sequence[PartReader]
+    people: int
+    between: tuple[int, int] | None = None
 
-    def checksum(self, dataset: Dataset) -> bytes:
-        """Return a keyed checksum of the footers of all files, independent of the files' order."""
-        key = organisation_key(b"files", dataset.organisation_id)
-        digest = hashlib.blake2b(key=key, digest_size=16)
-        for footer in sorted(file.footer for file in self.snapshot.files):
-            digest.update(footer.encode())
-        return digest.digest()
+    @property
+    def number(self) -> int:
+        """The private number of rows in the files."""
+        return sum(file.rows for _, file in self.files)
+
+    @property
+    def files(self) -> list[tuple[PartReader, SourceFile]]:
+        """The files that may have rows in the window, with what reads them."""
+        return [
+            (reader, file)
+            for reader in self.readers
+            for file in reader.part.files
+            if file.may_hold(self.between)
+        ]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the canonical rows, which is the same for all files."""
+        from dpgeo.ingest.canonical import declared_schema
+
+        return declared_schema(self.readers[0].schema)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all rows, file by file."""
+        for reader, file in self.files:
+            yield from reader.rows(file, Tally(), self.between)
 
 
-def snapshot_take(
-    upload: Upload, closed: Sequence[tuple[int, int]], lease: JobLease, folder: Path
-) -> Taken:
-    """List a registered folder's files and read each once, to report on its rows.
+@dataclass
+class PartReader:
+    """Reads a snapshot's files that have the same declaration, which are one `Part`.
 
-    `closed` holds the closed periods of series (see `Part`), whose rows are refused, and `folder`
-    is a temporary folder. Raises Conflict if a file cannot be used or changes meanwhile, or if a
-    growing dataset's folder has no new file.
+    `erased` holds the hashes of persons whose rows are refused.
     """
-    dataset = upload.dataset
-    named = Snapshot.of(upload)
-    location = _location(dataset, named)
-    try:
-        listed = location.files(named.folder)
-    except InvalidInput as error:
-        raise Conflict(error.phrase) from None
-    if dataset.grows:
-        listed = _new_files(dataset, listed)
-    part = Part(tuple(listed), confirmed_columns(upload), tuple(closed))
-    suppressed = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
-    snapshot = replace(named, parts=(part,), suppressed=tuple(suppressed))
-    return _read_once(dataset, snapshot, lease, folder)
+
+    location: Location
+    folder: str
+    part: Part
+    schema: Schema
+    key: bytes = field(repr=False)
+    erased: Collection[bytes] = ()
+
+    def rows(
+        self,
+        file: SourceFile,
+        tally: Tally,
+        between: tuple[int, int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the canonical rows of a file.
+
+        Raises Conflict if it was changed since it was recorded, or cannot be read.
+        """
+        with self.location.opened(self.folder, file) as path:
+            yield from self.rows_at(path, file, tally, between)
+
+    def rows_at(
+        self,
+        path: Path,
+        file: SourceFile,
+        tally: Tally,
+        between: tuple[int, int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the canonical rows of `file`, read from the local `path`."""
+        from dpgeo.ingest.source_rows import hive_columns, source_rows
+
+        try:
+            yield from source_rows(
+                path,
+                hive_columns(file.path),
+                self.schema,
+                self.key,
+                tally,
+                erased=self.erased,
+                between=between,
+            )
+        except InvalidInput as error:
+            raise unreadable(file, error) from None
 
 
-def snapshot_without(
-    current: Upload, erased: Sequence[bytes], lease: JobLease, folder: Path
-) -> Taken:
-    """Read the files of the newest version, `current`, again, without the persons in `erased`."""
-    dataset = current.dataset
-    snapshots = [Snapshot.of(each) for each in files_of(current)]
-    parts = tuple(part for each in snapshots for part in each.parts)
-    suppressed = {*erased, *(one for each in snapshots for one in each.suppressed)}
-    whole = replace(snapshots[-1], parts=parts, suppressed=tuple(sorted(suppressed)))
-    return _read_once(dataset, whole, lease, folder)
+def rows_in_place(version: Upload, window: Window | None = None) -> SourceRows:
+    """Return the rows of a version that Spark counts, or those of a window of days.
 
-
-def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
-    """Return the files that no snapshot has yet. Raises Conflict if there is none.
-
-    Also raises Conflict for an earlier file that was changed or removed.
+    Nothing is read yet. Raises Conflict if the version was replaced, or its folder is no longer in
+    the settings.
     """
-    there = {file.path: file for file in listed}
-    ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
-    for upload in ready:
-        for file in Snapshot.of(upload).files:
-            found = there.pop(file.path, None)
-            if found is None or (found.size, found.stamp) != (file.size, file.stamp):
-                raise changed(file)
-    if not there:
-        raise Conflict("The folder has no new files.")
-    return [there[path] for path in sorted(there)]
+    dataset = version.dataset
+    uploads = _files(version)
+    now = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
+    between = window.seconds(dataset.time_zone) if window else None
+    readers = [
+        reader for each in uploads for reader in _readers(dataset, Snapshot.of(each), erased=now)
+    ]
+    people = sum(Snapshot.of(each).people for each in uploads)
+    return SourceRows(readers, people, between)
 
 
-def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
-    """Read all files once; in the result, `snapshot` states the rows and times of each file."""
+def _read_in_place(
+    dataset: Dataset,
+    snapshot: Snapshot,
+    target: Path,
+    lease: JobLease,
+    erased: Collection[bytes],
+) -> Taken:
+    """Read all rows once, and write their persons to `target`.
+
+    In the result, `snapshot` states the rows and times of each file.
+    """
+    from dpgeo.engine.people_file import write_people
     from dpgeo.ingest.canonical import declared_schema
 
-    tally, found = Tally(), []
+    tally, found = Tally(), list[SourceFile]()
 
     def rows_of(reader: PartReader, file: SourceFile) -> Iterator[pa.RecordBatch]:
-        if isinstance(reader.location, TableLocation):
-            facts = reader.location.recorded(reader.folder, file, snapshot.as_of, reader.schema)
-            rows = _Counted(facts)
-            for batch in reader.rows(facts, tally):
-                rows.add(batch)
-                yield batch
-            found.append(rows.file)
-            return
         with reader.location.opened(reader.folder, file) as path:
             rows = _Counted(with_footer(file, path))
             for batch in reader.rows_at(path, file, tally):
@@ -431,12 +542,10 @@ def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Pa
                 yield batch
         found.append(rows.file)
 
-    readers = _readers(dataset, snapshot, ())
+    readers = _readers(dataset, snapshot, erased)
     total = len(snapshot.files)
-    each = (rows_of(reader, file) for reader in readers for file in reader.part.files)
-    target = folder / "people.parquet"
     number = write_people(
-        each,
+        (rows_of(reader, file) for reader in readers for file in reader.part.files),
         declared_schema(readers[0].schema),
         target,
         memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
@@ -444,11 +553,8 @@ def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Pa
     )
     if dataset.unit == Unit.RECORD:
         number = sum(file.rows for file in found)
-    files = iter(found)
-    parts = tuple(
-        replace(part, files=tuple(next(files) for _ in part.files)) for part in snapshot.parts
-    )
-    return Taken(replace(snapshot, parts=parts, people=number), tally.report(), target)
+    taken = replace(_with_files(snapshot, found), people=number)
+    return _taken(dataset, readers[0].location, taken, tally.report())
 
 
 class _Counted:
@@ -470,26 +576,3 @@ class _Counted:
             first=min(times, default=None),
             last=max(times, default=None),
         )
-
-
-@contextmanager
-def people_paths(version: Upload) -> Iterator[Sequence[Path]]:
-    """Yield local paths to files that hold every person of a version of the data.
-
-    They are its canonical files or, if it consists of snapshots, one temporary file. Raises
-    Conflict if a file is missing, or the version was replaced.
-    """
-    if not version.source:
-        with canonical_paths(version) as paths:
-            yield paths
-        return
-    rows = rows_in_place(version)
-    with work_folder() as folder:
-        path = folder / "people.parquet"
-        write_people(
-            [rows.batches(*EVERYBODY)],
-            rows.schema,
-            path,
-            memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
-        )
-        yield [path]

@@ -6,14 +6,11 @@ chooses one of these names and a folder below it, never another path, host or bu
 that lead out of a local folder are not followed. Buckets are those of the site's own object store
 (DPGEO_S3_ENDPOINT), read with the credentials in the environment; the database holds names alone.
 
-A file is recorded with its size, its time of change or the store's entity tag, and a checksum of
-its footer, which describes every row group: position, size, number of rows and the least and
-largest values. All three are compared whenever the file is read, before and after.
+Whenever a recorded file is read again, it must be as it was (`ingest.recorded_files`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,9 +21,16 @@ from typing import Any
 from django.conf import settings
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.storage import unchanged, work_folder
-
-OBJECT_STORE = "s3://"
+from dpgeo.datasets.storage import work_folder
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.recorded_files import (
+    OBJECT_STORE,
+    FileChanged,
+    RecordedFile,
+    footer_checksum,
+)
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.schema import Schema
 
 MOST_FILES = 10_000
 """Largest number of files in a registered folder."""
@@ -36,11 +40,6 @@ LONGEST_FOLDER = 200
 FILE_NAME = "*.parquet"
 """Pattern that pages show after a folder's name, to say which of its files are read."""
 
-FOOTER_END = 8
-"""Number of bytes at the end of a Parquet file for the footer's length and the letters PAR1."""
-
-BLOCK = 1 << 20
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFile:
@@ -48,8 +47,10 @@ class SourceFile:
 
     `path` is relative to the folder, with forward slashes. `stamp` is the time of change in
     nanoseconds, or the entity tag. `footer` is the SHA-256 of the Parquet footer, or "" if it was
-    not read yet. `rows` is the private number of accepted rows, and `first` and `last` are the
-    least and largest of their times, in seconds, or None if they have none.
+    not read yet. A table is recorded as one file (`postgresql.location`).
+
+    If Spark counts the rows, `rows` is the private number of accepted ones, and `first` and `last`
+    are the least and largest of their times, in seconds, or None if they have none.
     """
 
     path: str
@@ -75,11 +76,15 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder that DPGEO_SOURCES names for an organisation."""
+    """A folder that DPGEO_SOURCES names for an organisation.
+
+    If `is_copied` is false, no canonical file of its rows is kept.
+    """
 
     organisation: str
     name: str
     root: str = field(repr=False)
+    is_copied: bool = True
 
     def called(self, folder: str) -> str:
         """Return the name under which pages show the registered folder."""
@@ -118,19 +123,43 @@ class Location:
         Raises Conflict if the file is missing or not the recorded one, also at the end of the
         block, since somebody may have changed it while it was read.
         """
-        base = clean_folder(folder)
-        if self.is_remote:
-            with work_folder() as scratch:
-                path = scratch / "part.parquet"
-                self._fetch(base, file, path)
-                _check_footer(path, file)
+        try:
+            with work_folder() as scratch, self.recorded(folder, file).opened(scratch) as path:
                 yield path
-            return
-        path = self._inside(base, file.path)
-        with unchanged(path):
-            self._check(path, file)
-            _check_footer(path, file)
-            yield path
+        except FileChanged:
+            raise changed(file) from None
+
+    def recorded(self, folder: str, file: SourceFile) -> RecordedFile:
+        """Return what is needed to open a file, in this process or on another machine."""
+        return RecordedFile(
+            root=self.root,
+            path="/".join(part for part in (clean_folder(folder), file.path) if part),
+            size=file.size,
+            stamp=file.stamp,
+            footer=file.footer,
+            endpoint=settings.DPGEO_S3_ENDPOINT,
+            region=settings.DPGEO_S3_REGION,
+        )
+
+    @contextmanager
+    def reading(
+        self, folder: str, file: SourceFile, schema: Schema, tally: Tally
+    ) -> Iterator[tuple[SourceFile, Iterator[Batch]]]:
+        """Yield what identifies a file's rows, and its rows, which are counted in `tally`.
+
+        Raises Conflict if it is not the recorded file, or cannot be read.
+        """
+        from dpgeo.ingest.source_rows import hive_columns, source_batches
+
+        with self.opened(folder, file) as path:
+            try:
+                named, crs = hive_columns(file.path), schema.columns.crs
+                yield (
+                    with_footer(file, path),
+                    source_batches(path, named, schema.wanted, tally, crs),
+                )
+            except InvalidInput as error:
+                raise unreadable(file, error) from None
 
     def _local_files(self, base: str) -> Iterator[SourceFile]:
         top = self._inside(base, "")
@@ -158,11 +187,6 @@ class Location:
     def _is_inside(self, path: Path) -> bool:
         return path.resolve().is_relative_to(Path(self.root).resolve())
 
-    def _check(self, path: Path, file: SourceFile) -> None:
-        stat = path.stat()
-        if (stat.st_size, str(stat.st_mtime_ns)) != (file.size, file.stamp):
-            raise changed(file)
-
     def _bucket(self) -> tuple[Any, str]:
         """Return the bucket of the object store and the prefix of the folder in it."""
         import boto3
@@ -184,21 +208,6 @@ class Location:
             parts = PurePosixPath(relative).parts
             if parts and is_parquet(parts[-1]) and all(map(is_shown, parts)):
                 yield SourceFile(path=relative, size=each.size, stamp=each.e_tag.strip('"'))
-
-    def _fetch(self, base: str, file: SourceFile, target: Path) -> None:
-        from botocore.exceptions import ClientError
-
-        bucket, prefix = self._bucket()
-        name = "/".join(part for part in (prefix, base, file.path) if part)
-        try:
-            body = bucket.Object(name).get(IfMatch=f'"{file.stamp}"')["Body"]
-        except ClientError as error:
-            if error.response["ResponseMetadata"]["HTTPStatusCode"] in (404, 412):
-                raise changed(file) from None
-            raise
-        with target.open("wb") as copy:
-            for block in body.iter_chunks(BLOCK):
-                copy.write(block)
 
 
 def clean_folder(folder: object) -> str:
@@ -233,18 +242,6 @@ def with_footer(file: SourceFile, path: Path) -> SourceFile:
     return replace(file, footer=footer_checksum(path))
 
 
-def footer_checksum(path: Path) -> str:
-    """Return the SHA-256 of a Parquet file's footer. Raises InvalidInput if it has none."""
-    with path.open("rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - FOOTER_END))
-        length = int.from_bytes(file.read(4), "little") + FOOTER_END
-        if length > size:
-            raise InvalidInput("The Parquet file is damaged or cut short.", field="folder")
-        file.seek(size - length)
-        return hashlib.sha256(file.read()).hexdigest()
-
-
 def changed(file: SourceFile) -> Conflict:
     """Return the error for a file that is missing or is not the recorded one."""
     return Conflict(
@@ -254,6 +251,10 @@ def changed(file: SourceFile) -> Conflict:
     )
 
 
-def _check_footer(path: Path, file: SourceFile) -> None:
-    if file.footer and footer_checksum(path) != file.footer:
-        raise changed(file)
+def unreadable(file: SourceFile, error: InvalidInput) -> Conflict:
+    """Return the error for a file whose rows cannot be read as declared."""
+    return Conflict(
+        "The file {file!r} of the registered folder cannot be read. {reason}",
+        file=file.path,
+        reason=error.phrase,
+    )

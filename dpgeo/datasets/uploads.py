@@ -20,7 +20,8 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.merging import ledgers_lock
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets import declaration
+from dpgeo.datasets import texts
+from dpgeo.datasets.layers import with_regions
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import (
     WAITING,
@@ -72,7 +73,7 @@ def upload_receive(
     except BaseException:
         remove(storage, name)
         raise
-    clean_name = declaration.clean_file_name(file_name)
+    clean_name = texts.clean_file_name(file_name)
     try:
         with transaction.atomic():
             check_room(dataset.organisation_id, size, but=upload_id)
@@ -132,7 +133,7 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
     if upload.state not in open_again:
         raise Conflict("This upload is confirmed already.")
     check_kept(upload)
-    columns = with_format(upload, columns, by_key=by_key)
+    columns = with_regions(dataset, with_format(upload, columns, by_key=by_key))
     _check_columns(dataset, upload, columns, by_key)
     count_confirmation(upload)
     count_job(dataset.organisation, upload.created_by)
@@ -285,6 +286,12 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: b
     In some formats the column names are part of the rows. Names are not checked in such files,
     because whether a file is accepted must not depend on which of its rows come first.
     """
+    if columns.region and upload.source:
+        raise InvalidInput(
+            "Rows of a registered folder or table need positions; upload a table of persons and "
+            "regions as a file.",
+            field="columns.region",
+        )
     wanted = schema_of(dataset, columns).wanted
     present = _present_columns(upload, columns, by_key)
     if present is None:
@@ -406,7 +413,7 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
     first, unit = Columns.from_json(dataset.columns), Unit(dataset.unit)
     if first.has_destination(unit) != columns.has_destination(unit):
         return False
-    if bool(first.place) != bool(columns.place):
+    if bool(first.place) != bool(columns.place) or first.regions != columns.regions:
         return False
     if all(getattr(first, role) == getattr(columns, role) for role in Role):
         return True

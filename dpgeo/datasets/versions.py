@@ -9,15 +9,9 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
-
 from django.db.models import Max, QuerySet
 
-from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.selectors import canonical_path
 
 
 def files_of(version: Upload) -> QuerySet[Upload]:
@@ -42,16 +36,3 @@ def next_version(dataset: Dataset) -> int:
 def rows_of(version: Upload) -> int:
     """Return the number of rows in a version of the data. The number is private."""
     return sum(int((each.report or {}).get("accepted", 0)) for each in files_of(version))
-
-
-@contextmanager
-def canonical_paths(version: Upload) -> Iterator[Sequence[Path]]:
-    """Yield local paths to the canonical files of a version, in the order of their numbers.
-
-    Raises Conflict if a file is missing, or the version was replaced.
-    """
-    files = list(files_of(version))
-    if version not in files:
-        raise Conflict("The prepared data of this upload are gone; upload the file again.")
-    with ExitStack() as stack:
-        yield [stack.enter_context(canonical_path(each)) for each in files]

@@ -185,12 +185,6 @@ GROUP BY cell"""
 COUNT_ROWS = """
 SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
-# Counts rows by person and region for Spark (`engine.spark`), in which persons are texts.
-GROUPED = """
-SELECT format('{:016x}{:016x}', person_high, person_low) AS person, cell::BIGINT AS cell,
-    count(*) AS amount
-FROM rows_inside GROUP BY person_high, person_low, cell"""
-
 OF_EACH_PERSON = """, places AS (
     SELECT person_high, person_low, count(*) AS visits
     FROM rows_inside GROUP BY person_high, person_low, cell
@@ -259,13 +253,13 @@ COPY (
     GROUP BY person_high, person_low ORDER BY person_high, person_low
 ) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""
 
-# These queries list the distinct persons of rows that are read in place, part by part
-# (`engine.in_place.write_people`).
+# These queries list the distinct persons of rows that Spark counts, file by file
+# (`engine.people_file`).
 PEOPLE_SEEN = """
 CREATE TEMP TABLE seen (person_high UBIGINT, person_low UBIGINT)"""
 
 SEE_PEOPLE = """
-INSERT INTO seen SELECT DISTINCT person_high, person_low FROM rows_in_place"""
+INSERT INTO seen SELECT DISTINCT person_high, person_low FROM streamed_rows"""
 
 DISTINCT_PEOPLE = """
 SELECT DISTINCT person_high, person_low FROM seen"""

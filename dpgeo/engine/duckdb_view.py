@@ -69,7 +69,7 @@ from dpgeo.privacy.bounding import (
 )
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts, summed
 from dpgeo.privacy.trip_features import PrivateTripFeatures, TripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
@@ -519,10 +519,8 @@ class DuckDBView:
         view._popularity = popularity
         return view
 
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit of a shard.
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
+        """Return at most `bound` reports of each privacy unit.
 
         The sampling is described in `dpgeo.engine.reports`.
         """
@@ -532,7 +530,6 @@ class DuckDBView:
             bound=self._bound,
             time_step=time_step,
             attributes=attributes,
-            shard=shard,
             progress=self._progress,
         ).private()
 

@@ -11,9 +11,6 @@ by position. Proof: take two datasets that differ only in the positions of some 
 report with its moved copy and give both the same word. Their times are equal, so the same reports
 are kept, whatever the words; and every assignment of words to rows is equally likely. The number of
 a person's reports that are kept is the smaller of the bound and the number of the person's reports.
-
-A person's shard depends on the person's keyed hash alone, so it is the same in every version of
-DuckDB. If records are the privacy unit, a record's shard depends on its index in the file.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ import numpy as np
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.released import NO_TIME
 from dpgeo.engine.canonical_file import CanonicalFile, Parameters, as_pattern
-from dpgeo.privacy.positions import PrivatePositions, Reports, Shard, round_times
+from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.spatial.projection import to_degrees
 
 if TYPE_CHECKING:
@@ -38,16 +35,13 @@ _ROWS = """
 SELECT count(*) FROM read_parquet($path)"""
 
 _REPORTS = """
-SELECT {columns} FROM read_parquet($path, file_row_number = true)
-WHERE file_row_number % $shards = $shard"""
+SELECT {columns} FROM read_parquet($path)"""
 
 _ORDER = """
     PARTITION BY person_high, person_low
     ORDER BY hash(
         hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
     ), time"""
-
-_SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
 # Selects a person's reports of the one time at which some, but not all, fit the bound. RANGE
 # counts reports of equal time together, and treats reports without a time (NULL) as reports of one
@@ -57,27 +51,26 @@ SELECT row FROM (
     SELECT file_row_number AS row,
         count(*) OVER ({_ORDER} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS reached,
         count(*) OVER (PARTITION BY person_high, person_low, time) AS together
-    FROM read_parquet($path, file_row_number = true) {_SHARD}
+    FROM read_parquet($path, file_row_number = true)
 ) WHERE reached > $bound AND reached - together < $bound"""  # noqa: S608 - no text of a user
 
 _BOUNDED_REPORTS = f"""
 SELECT {{columns}} FROM (
     SELECT *, row_number() OVER ({_ORDER}, word) AS place
     FROM read_parquet($path, file_row_number = true) LEFT JOIN words ON file_row_number = row
-    {_SHARD}
 ) WHERE place <= $bound"""  # noqa: S608 - no text of a user
 
-_MISSING = f"""
+_MISSING = """
 SELECT coalesce(sum($bound - least($bound, reports)), 0) FROM (
-    SELECT count(*) AS reports FROM read_parquet($path) {_SHARD} GROUP BY person_high, person_low
-)"""  # noqa: S608 - no text of a user
+    SELECT count(*) AS reports FROM read_parquet($path) GROUP BY person_high, person_low
+)"""
 
 REPORTS = 131_072
 """Number of reports in each chunk that is read."""
 
 
 class BoundedReports:
-    """At most `bound` reports of each privacy unit in `shard`, which can be read repeatedly.
+    """At most `bound` reports of each privacy unit, which can be read repeatedly.
 
     Times are rounded down to multiples of `time_step` seconds, or left out if it is None. If
     `attributes` is true, each report includes the index of its combination of public attributes.
@@ -92,7 +85,6 @@ class BoundedReports:
         bound: int,
         time_step: int | None,
         attributes: bool,
-        shard: Shard,
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self._file = file
@@ -101,12 +93,7 @@ class BoundedReports:
         self._time_step = time_step
         self._attributes = attributes
         self._progress = progress
-        self._parameters: Parameters = {
-            "path": as_pattern(file.path),
-            "shard": shard.number,
-            "shards": shard.total,
-        }
-        self._shards = shard.total
+        self._parameters: Parameters = {"path": as_pattern(file.path)}
         self._words: pa.Table | None = None
 
     def private(self) -> PrivatePositions:
@@ -114,7 +101,7 @@ class BoundedReports:
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Return how many reports to add so that each person in the shard has `bound` of them.
+        """Return how many reports to add so that each person has `bound` of them.
 
         The number is 0 if records are the privacy unit.
         """
@@ -147,7 +134,6 @@ class BoundedReports:
 
     def _chunks(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
         [(total,)] = connection.execute(_ROWS, {"path": self._parameters["path"]}).fetchall()
-        total = -(-total // self._shards)
         query, parameters = _REPORTS, self._parameters
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS

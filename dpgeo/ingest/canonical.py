@@ -6,17 +6,21 @@ dataset, and nothing else: types are declared, not inferred; no decision depends
 and a row that cannot be used does not affect any other. Removing one person's rows from an upload
 therefore removes exactly that person's rows from the canonical file (the order of the others may
 change, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends
-on this property. The list of erased persons is the same with and without that person's rows.
-(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
+on this property. In a hand-over table, a row is also refused if the same person has an earlier one
+with the same region and slice, which only that person's rows decide (`canonical_writer`): without
+these rows, the others are written as before. The list of erased persons is the same with and
+without that person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +46,10 @@ from dpgeo.ingest.crs import Pair, has_limits
 from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
 from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
-from dpgeo.ingest.persons import Known, erased_among, hash_persons
+from dpgeo.ingest.persons import Known, erased_among, hash_names, read_persons
 from dpgeo.ingest.place_keys import PLACE_FIELD, place_numbers
-from dpgeo.ingest.report import Reason, Report, Tally
+from dpgeo.ingest.regions import region_points
+from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
 from dpgeo.ingest.times import seconds, with_clock
 from dpgeo.spatial.projection import to_mercator
@@ -100,6 +105,28 @@ def declared_schema(schema: Schema) -> pa.Schema:
     )
 
 
+def columns_once(schema: Schema) -> tuple[str, ...]:
+    """Return the columns in which no two rows of a hand-over table may be equal; else ()."""
+    if schema.regions is None:
+        return ()
+    slices = [category_field(number).name for number in range(len(schema.categories))]
+    return ("person_high", "person_low", "x", "y", "time", *slices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NamedRows:
+    """The accepted rows of a batch before the persons' names are hashed.
+
+    `numbers` int64 (n,) are row numbers. `persons` are the names, an Arrow dictionary (n,) of the
+    names that occur, or None in datasets that protect records. `columns` are those of
+    `canonical_schema` after the person's.
+    """
+
+    numbers: NDArray[np.int64]
+    persons: Any
+    columns: list[Any]
+
+
 def canonical_rows(
     batch: Batch,
     schema: Schema,
@@ -107,22 +134,61 @@ def canonical_rows(
     tally: Tally,
     erased: Collection[bytes] = (),
     known: Known | None = None,
-    see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
 ) -> pa.RecordBatch:
     """Return the accepted rows of a batch in `canonical_schema`; count the refused ones in `tally`.
 
-    Rows of persons with hashes in `erased` are refused. A row's result does not depend on the other
-    entries of that list, or on the other rows. `known` keeps hashes of persons between batches of
-    one file (`persons`). `see` is called with the longitudes and latitudes of
-    all readable positions, inside the study area and outside.
+    The arguments are those of `named_rows` and `hashed_rows`, one after the other.
+    """
+    rows = named_rows(batch, schema, tally)
+    return hashed_rows(rows, schema, key, tally, erased, {} if known is None else known)
+
+
+def hashed_rows(
+    rows: NamedRows,
+    schema: Schema,
+    key: bytes,
+    tally: Tally,
+    erased: Collection[bytes],
+    known: Known,
+) -> pa.RecordBatch:
+    """Return rows in `canonical_schema`, with the hashes of the persons in place of their names.
+
+    Rows of persons with hashes in `erased` are refused, which is counted in `tally`. A row's result
+    does not depend on the other entries of that list, or on the other rows. `known` keeps hashes of
+    persons between batches of one file (`persons`).
+    """
+    fields = declared_schema(schema)
+    if rows.persons is None:
+        nobody = pa.array(np.zeros(len(rows.numbers), dtype=np.uint64))
+        return pa.RecordBatch.from_arrays([nobody, nobody, *rows.columns], schema=fields)
+    halves = hash_names(rows.persons.dictionary, key, known)
+    codes = rows.persons.indices.to_numpy()
+    gone = erased_among(halves[:, 0], halves[:, 1], erased)
+    hashes = [pa.array(half) for half in halves[codes].T.copy()]
+    hashed = pa.RecordBatch.from_arrays([*hashes, *rows.columns], schema=fields)
+    if not gone.any():
+        return hashed
+    sieve = Sieve(rows.numbers, tally)
+    sieve.refuse(gone[codes], Reason.PERSON_ERASED)
+    return hashed.filter(pa.array(sieve.kept))
+
+
+def named_rows(
+    batch: Batch,
+    schema: Schema,
+    tally: Tally,
+    see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
+) -> NamedRows:
+    """Return the accepted rows of a batch; count the refused ones in `tally`.
+
+    `see` is called with the longitudes and latitudes of all readable positions, inside the study
+    area and outside.
     """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
+    persons = None
     if schema.unit is Unit.PERSON:
-        high, low = hash_persons(batch.fields[Role.PERSON], key, sieve, known)
-        sieve.refuse(erased_among(high, low, erased), Reason.PERSON_ERASED)
-    else:
-        high = low = np.zeros(size, dtype=np.uint64)
+        persons = read_persons(batch.fields[Role.PERSON], sieve)
     longitude, latitude = _degrees(batch, schema, sieve)
     see(longitude[sieve.kept], latitude[sieve.kept])
     outside = np.zeros(size, dtype=bool)
@@ -143,20 +209,32 @@ def canonical_rows(
     attributes = pa.nulls(len(x), pa.int32())
     if schema.attributes:
         attributes = pa.array(number_attributes(batch, schema.attributes)[kept])
-    columns = [pa.array(each) for each in (high[kept], low[kept], x, y)]
     accepted = pa.array(kept)
     measures = [steps.filter(accepted) for steps in measure_steps(batch, schema)]
     categories = [codes.filter(accepted) for codes in category_codes(batch, schema)]
     ends = destinations(batch, schema, kept) if schema.has_destination else []
     places = [place_numbers(batch).filter(accepted)] if schema.columns.place else []
-    return pa.RecordBatch.from_arrays(
-        [*columns, times, attributes, *measures, *categories, *ends, *places],
-        schema=declared_schema(schema),
-    )
+    columns = [pa.array(x), pa.array(y), times, attributes, *measures, *categories, *ends, *places]
+    persons = None if persons is None else _occurring(persons.filter(accepted))
+    return NamedRows(batch.rows[kept], persons, columns)
+
+
+def _occurring(persons: Any) -> Any:
+    """Return a dictionary array without the names that no row has: those of refused rows."""
+    codes = persons.indices.to_numpy()
+    occurs = np.zeros(len(persons.dictionary), dtype=bool)
+    occurs[codes] = True
+    if occurs.all():
+        return persons
+    places = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    names = persons.dictionary.filter(pa.array(occurs))
+    return pa.DictionaryArray.from_arrays(pa.array(places[codes]), names)
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
     """Return longitudes and latitudes, float64 (n,); the values of refused rows have no meaning."""
+    if schema.regions is not None:
+        return region_points(batch.fields[Role.REGION], schema.regions, sieve)
     crs, form = schema.columns.crs, schema.columns.position_format
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
@@ -181,10 +259,13 @@ class _Positions:
 
 
 @contextmanager
-def canonical_file(target: Path, schema: pa.Schema) -> Iterator[CanonicalWriter]:
+def canonical_file(
+    target: Path, schema: pa.Schema, once: Sequence[str] = ()
+) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `schema` is that of `canonical_schema`.
+    `schema` is that of `canonical_schema`. Of rows that are equal in all the columns `once`, only
+    the first is written.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.
@@ -197,7 +278,7 @@ def canonical_file(target: Path, schema: pa.Schema) -> Iterator[CanonicalWriter]
         with pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=coded
         ) as writer:
-            canonical = CanonicalWriter(writer, schema, target.parent)
+            canonical = CanonicalWriter(writer, schema, target.parent, once)
             try:
                 yield canonical
                 canonical.flush()
@@ -213,20 +294,3 @@ def _sync(path: Path) -> None:
     """Flush the file to disk before it gets its final name."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def check_canonical(path: Path, schema: Schema, report: Report, erased: Collection[bytes]) -> None:
-    """Raise ValueError if a file is not a canonical file of a declaration and its report.
-
-    The sandbox's process writes it, and is not trusted: a file may have taken it over. The columns
-    are those of the declaration, the rows as many as accepted, and none of an erased person.
-    """
-    with pq.ParquetFile(path) as file:
-        if not file.schema_arrow.equals(declared_schema(schema)):
-            raise ValueError("The canonical file has other columns than the declaration.")
-        if file.metadata.num_rows != report.accepted:
-            raise ValueError("The canonical file has more or fewer rows than were accepted.")
-        for batch in file.iter_batches(columns=["person_high", "person_low"]) if erased else ():
-            high, low = (np.asarray(column) for column in batch.columns)
-            if erased_among(high, low, erased).any():
-                raise ValueError("The canonical file has rows of an erased person.")

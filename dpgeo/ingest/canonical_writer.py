@@ -13,15 +13,18 @@ order of rows does not affect any count: `engine.duckdb_view` explains why.
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -63,15 +66,23 @@ class CanonicalWriter:
     Spill files are in `folder`. They take at most half of its free space beyond LEFT_FREE. Before
     they would take more, all spilled rows are written, and the following rows are ordered among
     themselves.
+
+    Of rows that are equal in all the columns `once`, only the first is written, and `repeated`
+    counts the others. `once` includes the person. All rows of a person are then written together,
+    or none if the disk is too full, so only a person's own rows decide which of them are written.
     """
 
-    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema, folder: Path) -> None:
+    def __init__(
+        self, writer: pq.ParquetWriter, schema: pa.Schema, folder: Path, once: Sequence[str] = ()
+    ) -> None:
         self._writer = writer
         self._schema = schema
         self._folder = folder
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         self._spills: list[Spill] = []
+        self._once = once
+        self.repeated = 0
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Add rows, which wait in memory.
@@ -115,6 +126,8 @@ class CanonicalWriter:
             return
         free = shutil.disk_usage(self._folder).free - LEFT_FREE
         if free < sum(spill.size for spill in self._spills):
+            if self._once:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._write_spilled(lambda: None)
         if not self._spills:
             self._spills = [Spill(self._schema, self._folder) for _ in range(1 << SPILL_BITS)]
@@ -131,7 +144,7 @@ class CanonicalWriter:
         for spill in self._spills:
             # Aim at half of RUN rows in a range of hashes, so that most ranges have at most RUN.
             divided = min((2 * spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
-            for rows in spill.pieces(1 << divided):
+            for rows in spill.pieces(1 << divided, whole=bool(self._once)):
                 self._write_ordered(rows, SPILL_BITS + divided)
                 step()
             spill.close()
@@ -143,6 +156,10 @@ class CanonicalWriter:
         The persons' hashes agree in these first bits.
         """
         rows = rows.combine_chunks()
+        if self._once:
+            first = first_rows(rows, self._once)
+            self.repeated += len(rows) - len(first)
+            rows = first
         high = rows["person_high"].to_numpy()
         if not high.any():
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
@@ -183,16 +200,17 @@ class Spill:
             self.rows += after - first
         self._ends.append(ends)
 
-    def pieces(self, ranges: int) -> Iterator[pa.Table]:
+    def pieces(self, ranges: int, *, whole: bool = False) -> Iterator[pa.Table]:
         """Yield the rows, at most RUN at a time, one range of hashes after the other.
 
-        There are `ranges` equal ranges of the hashes that the file may hold.
+        There are `ranges` equal ranges of the hashes that the file may hold. If `whole` is true,
+        a range comes in one piece, however many rows it has.
         """
         for number in range(ranges):
             waiting: list[pa.RecordBatch] = []
             rows = 0
             for batch in self._in_range(number, ranges):
-                if rows + batch.num_rows > RUN:
+                if rows + batch.num_rows > RUN and not whole:
                     yield pa.Table.from_batches(waiting, self._schema)
                     waiting, rows = [], 0
                 waiting.append(batch)
@@ -213,6 +231,19 @@ class Spill:
     def close(self) -> None:
         """Delete the file."""
         self._file.close()
+
+
+def first_rows(rows: pa.Table, once: Sequence[str]) -> pa.Table:
+    """Return the rows in their order without those that equal an earlier one in columns `once`."""
+    columns = (rows[name] for name in once)
+    codes = [np.asarray(pc.fill_null(each, -1) if each.null_count else each) for each in columns]
+    order = np.lexsort(codes)  # stable, so the first of equal rows stays the first
+    equal = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for code in codes:
+        equal &= code[order[1:]] == code[order[:-1]]
+    kept = np.ones(len(order), dtype=bool)
+    kept[order[1:][equal]] = False
+    return rows.filter(pa.array(kept)).combine_chunks()
 
 
 def _cuts(bits: NDArray[np.uint16]) -> list[int]:

@@ -24,7 +24,9 @@ from dpgeo.ingest.column_words import (
     KIND_WORDS,
     LINKS,
     NUMBER_WORDS,
+    REGION_WORDS,
     SPAN_WORDS,
+    UNIT_WORDS,
     words_of,
 )
 from dpgeo.ingest.crs import WGS84, suggested_code
@@ -67,6 +69,10 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
         columns["geometry"] = ""
     elif columns["geometry"]:
         columns["longitude"] = columns["latitude"] = ""
+    positioned = columns["geometry"] or (columns["longitude"] and columns["latitude"])
+    if not positioned and (region := _likeliest(names, REGION_WORDS.split())):
+        columns |= {"longitude": "", "latitude": "", "region": region}
+        columns["person"] = columns["person"] or _likeliest(names, UNIT_WORDS.split())
     crs = suggested_code(crs) if columns["geometry"] else WGS84
     return Columns(**columns, **ends, crs=crs)
 

@@ -71,6 +71,16 @@ COLUMN_WORDS = {
 }
 
 
+REGION_WORDS = (
+    "region h3 hexagon cell tract ward zone district pcod gridid grid tile municipality county "
+    "commune area gemeinde bezirk kreis raumeinheit"
+)
+"""Words in the name of the column that says which region a row of a hand-over table is about."""
+
+UNIT_WORDS = "unit"
+"""Words for persons that are used in hand-over tables alone."""
+
+
 KIND_WORDS = frozenset(
     {
         *("type", "kind", "class", "category", "casual", "group", "status", "role", "age", "birth"),

@@ -37,6 +37,12 @@ LONG_FLOAT = r"^-?[0-9]{16,}\.0+$"
 1234567890123456.0 may be the float nearest to another identifier.
 """
 
+MAX_FLOAT = 10**15 - 1
+"""Largest whole number that names a person where it is stored as a float.
+
+Spreadsheets keep 15 digits of a number, and store 1234567890123456 and ...459 as one.
+"""
+
 LAYERED_KEY_BYTES = 64
 """Length in bytes of a layered key.
 
@@ -56,14 +62,6 @@ SAMPLED = 256
 If the table is nearly full and has fewer than half of them, the batch is hashed without it.
 """
 
-MARKED_BYTES = 64
-"""Number of first bytes of an identifier that enter its mark, a number (`person_marks`).
-
-The last 8 bytes enter it as well.
-"""
-
-ODD = np.uint64(0x9E3779B97F4A7C15)
-
 Known = dict[bytes, bytes]
 """Hashes by identifier. It holds identifiers, so it must not outlive the reading of a file."""
 
@@ -78,23 +76,34 @@ def hash_persons(
     The identifier's text is hashed in UTF-8 without surrounding blanks, with its case preserved, in
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
-    zeros are part of a name). The following rows are refused: other floats, floats too large to be
-    exact, as numbers or as texts with a fraction, numbers shortened to an exponent (1.23457E+11),
-    and rows without a person. The hashes of
-    refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
-    the file; it saves time and changes no hash.
+    zeros are part of a name), and also 0, -0.0, "-0" and "-0.0". The following rows are refused:
+    other floats, floats too large to be exact, as numbers or as texts with a fraction, numbers
+    shortened to an exponent (1.23457E+11), and rows without a person. The hashes of refused rows
+    have no meaning. `known` holds hashes made with the same key in earlier batches of the file; it
+    saves time and changes no hash.
     """
-    encoded = _identifiers(values, sieve)
-    missing = pc.is_in(pc.ascii_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
-    codes = encoded.indices
-    sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
-    if pc.any(missing).as_py():
-        sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, encoded)
-    names = encoded.dictionary.cast(pa.binary()).to_pylist()
-    digests = _digests_of(names, key, {} if known is None else known)
-    halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
-    which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
+    persons = read_persons(values, sieve)
+    halves = hash_names(persons.dictionary, key, {} if known is None else known)
+    if not len(halves):
+        return (np.zeros(len(values), dtype=np.uint64),) * 2
+    which = pc.fill_null(persons.indices, 0).to_numpy(zero_copy_only=False)
     return halves[which, 0], halves[which, 1]
+
+
+def read_persons(values: Any, sieve: Sieve) -> Any:
+    """Return the texts that `hash_persons` hashes, as an Arrow dictionary; refuse the same rows."""
+    persons = _identifiers(values, sieve)
+    missing = pc.is_in(pc.ascii_lower(persons.dictionary), value_set=pa.array(MISSING, pa.string()))
+    sieve.refuse(mask(pc.is_null(persons.indices)), Reason.PERSON_MISSING)
+    if pc.any(missing).as_py():
+        sieve.refuse(mask(missing.take(persons.indices)), Reason.PERSON_MISSING, persons)
+    return persons
+
+
+def hash_names(names: Any, key: bytes, known: Known) -> NDArray[np.uint64]:
+    """Return the two halves, uint64 (n, 2), of the hash of each name, an Arrow text or bytes."""
+    digests = _digests_of(names.cast(pa.binary()).to_pylist(), key, known)
+    return np.frombuffer(digests, dtype=">u8").reshape(-1, 2).astype(np.uint64)
 
 
 def person_names(values: Any) -> Any:
@@ -118,60 +127,6 @@ def rehashed(
 
 def _each(digests: bytes) -> list[bytes]:
     return [digests[place : place + 16] for place in range(0, len(digests), 16)]
-
-
-def person_marks(values: Any) -> NDArray[np.uint64]:
-    """Return a number, uint64 (n,), for each person, by which rows are selected.
-
-    A pass over the data, or a shard, reads the rows of the persons with marks in one range.
-
-    Rows to which `hash_persons` gives one hash have one mark, on every machine and however a file
-    stores them; the mark of a row that it refuses has no meaning. Computing a mark needs no key and
-    takes a tenth of the time of a hash, so rows of other people are skipped cheaply. Marks reveal
-    almost as much as the identifiers, and are never stored.
-    """
-    sieve = Sieve(np.arange(len(values)), Tally())
-    names = _names(values, sieve)
-    if pa.types.is_dictionary(names.type):
-        marks = _marks(names.dictionary)
-        codes = pc.fill_null(names.indices, 0).to_numpy(zero_copy_only=False)
-        return marks[codes] if len(marks) else np.zeros(len(values), dtype=np.uint64)
-    return _marks(names)
-
-
-def _marks(names: Any) -> NDArray[np.uint64]:
-    """Return the mark of each text, uint64 (n,).
-
-    It mixes the text's length, its first MARKED_BYTES bytes and its last 8.
-    """
-    texts = names.cast(pa.large_string()).fill_null("").cast(pa.large_binary())
-    if not len(texts):
-        return np.zeros(0, dtype=np.uint64)
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    letters = np.zeros((data.size if data else 0) + 16, dtype=np.uint8)
-    if data:
-        letters[8:-8] = np.frombuffer(data, dtype=np.uint8)
-    words = np.ndarray(len(letters) - 7, dtype="<u8", buffer=letters, strides=(1,))
-    start, size = ends[:-1] + 8, np.diff(ends)
-    whole = np.uint64(64)
-    marks = size.astype(np.uint64)
-    for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # Mix only identifiers with a byte at `at` or later: the mark of a short one must not depend
-        # on the length of the longest one in the batch.
-        left = np.clip(size - at, 0, 8).astype(np.uint64)
-        here = np.flatnonzero(left)
-        some = here if len(here) < len(left) else slice(None)
-        word = words[start[some] + at] << (whole - 8 * left[some])
-        marks[some] = _mixed(marks[some] ^ word)
-    last = np.clip(size, 1, 8).astype(np.uint64)
-    return _mixed(marks ^ (words[start + size - 8] >> (whole - 8 * last)))
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    mixed = numbers * ODD
-    mixed ^= mixed >> np.uint64(32)
-    return mixed * ODD
 
 
 def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
@@ -272,12 +227,14 @@ def _names(values: Any, sieve: Sieve) -> Any:
                 sieve.refuse(mask(cut.take(encoded.indices)), Reason.PERSON_NOT_WHOLE, encoded)
         if _has(names, b"."):
             names = pc.replace_substring_regex(names, r"^(-?[0-9]{1,15})\.0+$", r"\1")
+        if _has(names, b"-"):
+            names = pc.if_else(pc.equal(names, "-0"), "0", names)
         return pa.DictionaryArray.from_arrays(encoded.indices, names)
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
         floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         with np.errstate(invalid="ignore"):
-            whole = (floats == np.floor(floats)) & (np.abs(floats) < _first_inexact(kind))
+            whole = (floats == np.floor(floats)) & (np.abs(floats) <= _largest_float(kind))
         missing = np.isnan(floats)
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
@@ -285,9 +242,10 @@ def _names(values: Any, sieve: Sieve) -> Any:
     return values.cast(pa.string())
 
 
-def _first_inexact(kind: Any) -> float:
-    """Return the smallest positive number that may be another whole number, rounded to a float."""
-    return float(2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1))
+def _largest_float(kind: Any) -> int:
+    """Return the largest whole number that names a person in a column of this type of floats."""
+    exact: int = 2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1) - 1
+    return min(exact, MAX_FLOAT)
 
 
 def _has(texts: Any, letter: bytes) -> bool:

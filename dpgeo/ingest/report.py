@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -24,8 +24,8 @@ MAX_FIELD_BYTES = 1_000
 class Reason(StrEnum):
     """Reason why a row is refused. If several apply, the first one is used.
 
-    Whether a reason applies depends only on the row and the declared schema, and for PERSON_ERASED
-    also on whether the row's person was erased.
+    Whether a reason applies depends only on the row and the declared schema, for PERSON_ERASED also
+    on whether the row's person was erased, and for REGION_TWICE on earlier rows of the same person.
     """
 
     LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
@@ -47,7 +47,6 @@ class Reason(StrEnum):
     PERSON_NOT_WHOLE = translatable(
         "the person is a number that is not whole or too large to be exact"
     )
-    PERSON_ERASED = translatable("the person was erased from this dataset")
     LATITUDE_MISSING = translatable("the latitude is missing")
     LATITUDE_COMMA = translatable("the latitude has a decimal comma; write it as 40.72")
     LATITUDE_NOT_FINITE = translatable("the latitude is NaN or infinite")
@@ -65,6 +64,8 @@ class Reason(StrEnum):
         "the geometry states another coordinate system than the declared one"
     )
     NOT_A_PAIR = translatable("the position is not two numbers")
+    REGION_MISSING = translatable("the region is missing")
+    REGION_UNKNOWN = translatable("the region is not in the declared layer")
     NOT_PROJECTABLE = translatable("the position cannot be in the declared coordinate system")
     OUTSIDE_AREA = translatable("the position is outside the study area")
     TIME_MISSING = translatable("the time is missing")
@@ -76,6 +77,8 @@ class Reason(StrEnum):
     PERIOD_CLOSED = translatable(
         "the time is in a period of a series whose data were said to be complete"
     )
+    REGION_TWICE = translatable("another row has the same person, region and slice")
+    PERSON_ERASED = translatable("the person was erased from this dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,20 @@ class Report:
             and all(each.value == shorten(each.value) for each in self.examples)
         )
 
+    def with_refused(self, later: Tally) -> Report:
+        """Return this report with the rows in `later` counted as refused, not as accepted."""
+        refused = later.report()
+        return Report(
+            read=self.read,
+            accepted=self.accepted - later.refused.total(),
+            refused=self.refused | refused.refused,
+            examples=[*self.examples, *refused.examples],
+        )
+
+    def without_values(self) -> Report:
+        """Return this report with the values of its examples withheld."""
+        return replace(self, examples=[replace(each, value="…") for each in self.examples])
+
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""
         return asdict(self)
@@ -170,7 +187,7 @@ class Tally:
             read=self.read,
             accepted=self.read - self.refused.total(),
             refused={reason.value: self.refused[reason] for reason in reasons},
-            examples=[example for reason in reasons for example in self.examples[reason]],
+            examples=[example for reason in reasons for example in self.examples.get(reason, [])],
         )
 
 

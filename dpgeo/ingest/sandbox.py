@@ -2,12 +2,17 @@
 
 C libraries read such files, and a malicious or damaged file can crash a library's process or
 exhaust its memory, or take the process over. So the libraries run in a separate process. It has no
-settings, no secrets in its environment, little memory beyond what its libraries need, no core dump,
-and a folder of its own that is removed when it ends; `confinement` says what else it cannot reach.
-It is stopped if it sends no message for too long, and ends with the process that started it.
+settings, no secrets, little memory beyond what its libraries need, no core dump, and a folder of
+its own that is removed when it ends; `confinement` says what else it cannot reach. It is stopped if
+it sends no message for too long, and ends with the process that started it.
 
-Its messages are lines of JSON, and its output is a file. Nothing that it says is trusted: messages
+Its messages are lines of JSON, which bytes may follow. Nothing that it says is trusted: messages
 are short, and each is checked before it is used.
+
+The key of the persons' hashes and the list of erased persons stay in the calling process. The
+sandbox passes names of persons and gets no answer (`row_messages`), so it learns no hash, and not
+who was erased. Code that took it over can make up rows, but only rows that its uploader could have
+put into a plain file, and neither rows nor report tell that uploader more than such a file would.
 
 Plain text formats are read in the calling process by our own code, which bounds its memory.
 """
@@ -15,6 +20,7 @@ Plain text formats are read in the calling process by our own code, which bounds
 from __future__ import annotations
 
 import errno
+import fcntl
 import json
 import operator
 import os
@@ -48,6 +54,13 @@ FIXED = {
 MAX_LINE_BYTES = 16 << 20
 """Longest message. Parsed, it takes up to twenty times as much memory here."""
 
+MAX_FOLLOWING_BYTES = 128 << 20
+"""Most bytes that may follow a message. A batch of rows takes a few megabytes, and with the longest
+names that its reader accepts, less than this.
+"""
+
+CHUNK_BYTES = 1 << 20
+
 LARGEST_NUMBER = (1 << 63) - 1
 MAX_ERRNO = 4_095
 
@@ -80,15 +93,16 @@ def run(
     progress: Callable[[int, int], None],
     read: Callable[[Any], T],
     *,
+    take: Callable[[dict[str, Any], bytes], None] | None = None,
     silence: float = 120,
     limit: float | None = None,
 ) -> T:
     """Run a task of `sandbox_worker` on a request; return the task's result, parsed by `read`.
 
     The worker may write in `folder`. `progress` is called with each progress message of the worker,
-    and stops the worker by raising an exception. The worker is also stopped after `silence` seconds
-    without a message, when it exceeds the processor time of its task, and after `limit` seconds in
-    all.
+    and stops the worker by raising an exception. `take` is called with each message that brings
+    rows, and the bytes that follow it. The worker is also stopped after `silence` seconds without a
+    message, when it exceeds the processor time of its task, and after `limit` seconds in all.
 
     Raises InvalidInput for problems of the file: the worker refuses it, crashes on it, sends no
     message for too long or computes for too long. Raises Conflict after `limit` seconds, since a
@@ -108,8 +122,10 @@ def run(
     )
     try:
         _send(process, request)
-        for message in _messages(process, folder, silence, limit):
-            if "progress" in message:
+        for message, content in _messages(_output(process, folder, silence, limit)):
+            if "rows" in message and take is not None:
+                take(message, content)
+            elif "progress" in message:
                 progress(*understand(_progress, message["progress"]))
             elif "result" in message:
                 return understand(read, message["result"])
@@ -137,17 +153,41 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         return  # the process has ended; `run` reports why
 
 
-def _messages(
+def _messages(output: Iterator[bytes]) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the worker's messages, each with the bytes that follow it. Raises RuntimeError."""
+    waiting = bytearray()
+    message: dict[str, Any] | None = None
+    size = 0
+    for chunk in output:
+        waiting += chunk
+        while message is not None or b"\n" in waiting:
+            if message is None:
+                end = waiting.index(b"\n")
+                message, size = understand(_message, bytes(waiting[:end]))
+                del waiting[: end + 1]
+            if len(waiting) < size:
+                break
+            content = bytes(waiting[:size])
+            del waiting[:size]
+            yield message, content
+            message = None
+        if message is None and len(waiting) > MAX_LINE_BYTES:
+            raise RuntimeError("The worker says more than it may.")
+
+
+def _output(
     process: subprocess.Popen[bytes], folder: Path, silence: float, limit: float | None
-) -> Iterator[dict[str, Any]]:
-    """Yield the worker's messages until it ends. Raises InvalidInput, Conflict or OSError."""
+) -> Iterator[bytes]:
+    """Yield the worker's output until it ends. Raises InvalidInput, Conflict or OSError."""
     if process.stdout is None:
         raise RuntimeError("The worker has no standard output.")
     pipe: IO[bytes] = process.stdout
+    if sys.platform == "linux":
+        with suppress(OSError):  # an account may only have so many large pipes
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, CHUNK_BYTES)  # so the worker goes on meanwhile
     heard = time.monotonic()
     end = inf if limit is None else heard + limit
     watched = _has_room(folder)
-    line = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
@@ -159,17 +199,10 @@ def _messages(
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if not ready:
                 continue
-            output = os.read(pipe.fileno(), 1 << 16)
-            *lines, rest = output.split(b"\n")
-            for each in lines:
-                line += each
-                yield understand(_message, bytes(line))
-                line.clear()
-            line += rest
-            if not output:
+            chunk = os.read(pipe.fileno(), CHUNK_BYTES)
+            if not chunk:
                 return
-            if len(line) > MAX_LINE_BYTES:
-                raise RuntimeError("The worker says more than it may.")
+            yield chunk
             heard = time.monotonic()
 
 
@@ -180,12 +213,15 @@ def _has_room(folder: Path) -> bool:
     return has_files and disk.f_bavail * disk.f_frsize > LEFT_FREE
 
 
-def _message(line: bytes) -> dict[str, Any]:
-    """Return a message. Raises TypeError if it is none."""
+def _message(line: bytes) -> tuple[dict[str, Any], int]:
+    """Return a message, and how many bytes follow it. Raises ValueError or TypeError."""
     message = json.loads(line)
     if not isinstance(message, dict):
         raise TypeError(type(message).__name__)
-    return message
+    size = operator.index(message.get("bytes", 0))
+    if not 0 <= size <= MAX_FOLLOWING_BYTES:
+        raise ValueError(size)
+    return message, size
 
 
 def _progress(numbers: Any) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from dpgeo.ingest.confinement import limit
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import MAX_BYTES, Part, packing_of, unpack
 from dpgeo.ingest.forms import Form, form_of
-from dpgeo.ingest.ingestion import ingest_parts
+from dpgeo.ingest.ingestion import batches_of, read_batches
 from dpgeo.ingest.layer_file import LayerChoices
 from dpgeo.ingest.layer_reader import MOST_UNPACKED, convert_layer, restrict_drivers
 from dpgeo.ingest.parts import format_of
 from dpgeo.ingest.preview import preview_here
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.row_messages import packed
 from dpgeo.ingest.schema import Columns, Schema
 
 PREVIEW_BYTES = 32 << 20
@@ -41,7 +44,8 @@ PROCESSOR_SECONDS = {"preview": PREVIEW_SECONDS, "ingest": INGEST_SECONDS, "laye
 FILE_BYTES = {"preview": MAX_BYTES, "ingest": MAX_BYTES, "layer": MOST_UNPACKED}
 """Largest file that each task may write, in bytes: no good file takes more when it is unpacked."""
 
-Say = Callable[[dict[str, Any]], None]
+Say = Callable[..., None]
+"""Sends a message, and the bytes of arrays after it."""
 
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
@@ -73,26 +77,23 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Unpack and read a file into `canonical.parquet` in the working folder."""
-    folder = Path.cwd()
+    """Unpack and read a file, and send its accepted rows."""
     schema = Schema.from_json(request["schema"])
     declared = schema.columns.file_format
     parts = unpack(
         Path(request["source"]),
         request["file_name"],
-        folder,
+        Path.cwd(),
         lambda: say({"progress": [0, 0]}),
         packing=form_of(declared).packing if declared else None,
     )
-    report = ingest_parts(
-        parts,
-        schema,
-        bytes.fromhex(request["key"]),
-        folder / "canonical.parquet",
-        lambda done, total: say({"progress": [done, total]}),
-        [bytes.fromhex(one) for one in request["erased"]],
-    )
-    return report.to_json()
+    tally = Tally()
+    pack = partial(packed, schema=schema)
+    batches = batches_of(parts, schema, tally)
+    for (message, arrays), done, total in read_batches(batches, tally, pack):
+        say(message, *arrays)
+        say({"progress": [done, total]})
+    return tally.report().to_json()
 
 
 def layer(request: dict[str, Any], say: Say) -> str:

@@ -31,7 +31,7 @@ MEMORY_BYTES = 512 << 20
 
 MAX_OPEN_FILES = 64
 
-Say = Callable[[dict[str, Any]], None]
+Say = Callable[..., None]
 Task = Callable[[dict[str, Any], Say], Any]
 
 
@@ -113,9 +113,13 @@ def main() -> None:
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)
 
-        def say(message: dict[str, Any]) -> None:
+        def say(message: dict[str, Any], *arrays: Any) -> None:
+            if arrays:
+                message = {**message, "bytes": sum(each.nbytes for each in arrays)}
             text = json.dumps(message, ensure_ascii=False)
             output.write(text.encode(errors="surrogatepass") + b"\n")
+            for each in arrays:
+                output.write(each)
             output.flush()
 
         say(answer(task, json.loads(sys.stdin.buffer.readline()), say))

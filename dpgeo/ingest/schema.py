@@ -21,6 +21,7 @@ from dpgeo.ingest.declared_formats import check_position_format, split_time_form
 from dpgeo.ingest.layout import Layout
 from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.regions import Regions
 
 
 class Role(StrEnum):
@@ -35,6 +36,7 @@ class Role(StrEnum):
     DESTINATION_LONGITUDE = "destination_longitude"
     DESTINATION_LATITUDE = "destination_latitude"
     PLACE = "place"
+    REGION = "region"
 
 
 Wanted = Mapping[str, str]
@@ -70,6 +72,7 @@ ROLE_NAMES = {
     Role.DESTINATION_LONGITUDE: Phrase("longitude of the destination"),
     Role.DESTINATION_LATITUDE: Phrase("latitude of the destination"),
     Role.PLACE: Phrase("key of the place"),
+    Role.REGION: Phrase("region"),
 }
 
 
@@ -109,7 +112,7 @@ DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
 """Roles of the pair of columns that says where the trip of a row ends."""
 
 
-ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, Role.PLACE, *DESTINATION}
+ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, Role.PLACE, Role.REGION, *DESTINATION}
 """Members of `Columns` that `Columns.to_json` includes even if they are empty."""
 
 
@@ -126,10 +129,11 @@ class Columns:
     If times are written in two columns, `time` is the column of the date and `clock` the column of
     the time of day. The two columns of the destination say where a trip ends that begins at the
     row's position; they are in the same coordinate system, and are optional. `place` holds the key
-    of a place on a public list, such as the number of a stop. The other members say how the values
-    are written (`time_formats`, `position_formats`), how the file is laid out (`layout`) and what
-    its format is (`file_format`, see `forms`). "" means the usual choice for each of these, except
-    that for the format it means that none is declared yet.
+    of a place on a public list, such as the number of a stop. In a hand-over table, `region` takes
+    the place of a position: it holds the key of a zone of the declared layer `regions`. The other
+    members say how the values are written (`time_formats`, `position_formats`), how the file is
+    laid out (`layout`) and what its format is (`file_format`, see `forms`). "" means the usual
+    choice for each of these, except that for the format it means that none is declared yet.
     """
 
     longitude: str = ""
@@ -151,6 +155,8 @@ class Columns:
     place: str = ""
     skip: str = ""
     row_names: str = ""
+    region: str = ""
+    regions: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "crs", clean_crs(self.crs))
@@ -216,9 +222,9 @@ class Schema:
     times written without an offset. The values of `attributes` are public. The values of `measures`
     and `categories` are private; only the measures' limits and the categories' lists of values are
     public. `closed` holds times, as pairs of a first second and the second after the last, that no
-    new row may have. Raises InvalidInput if the columns do not determine a position, if a person is
-    needed and not declared, if one column has two roles, or if the time zone or the coordinate
-    system is unknown.
+    new row may have. `regions` are those that the rows of a hand-over table may name. Raises
+    InvalidInput if the columns do not determine a position, if a person is needed and not declared,
+    if one column has two roles, or if the time zone or the coordinate system is unknown.
     """
 
     columns: Columns
@@ -229,6 +235,7 @@ class Schema:
     measures: tuple[Measure, ...] = ()
     categories: tuple[Category, ...] = ()
     closed: tuple[tuple[int, int], ...] = ()
+    regions: Regions | None = None
 
     def __post_init__(self) -> None:
         self._check_position()
@@ -279,6 +286,9 @@ class Schema:
 
     def _check_position(self) -> None:
         columns = self.columns
+        if columns.region:
+            self._check_region()
+            return
         if columns.geometry and (columns.longitude or columns.latitude):
             raise InvalidInput(
                 "Name either the geometry column or the longitude and latitude columns, not both.",
@@ -298,6 +308,28 @@ class Schema:
                     role=role_name(role),
                     field=f"columns.{role}",
                 )
+
+    def _check_region(self) -> None:
+        """Refuse a hand-over table without a person or a layer, or with finer positions."""
+        columns = self.columns
+        finer = (Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PLACE, *DESTINATION)
+        for role in finer:
+            if getattr(columns, role):
+                raise InvalidInput(
+                    "Rows that name a region have no other position; leave out one of the two.",
+                    field=f"columns.{role}",
+                )
+        if self.unit is Unit.RECORD:
+            raise InvalidInput(
+                "A table with a row for each person and region is for datasets that protect "
+                "persons; declare such a dataset.",
+                field="columns.region",
+            )
+        if self.regions is None:
+            raise InvalidInput(
+                "Name the declared layer of zones whose keys this column holds.",
+                field="columns.regions",
+            )
 
     def _check_trips(self) -> None:
         """Refuse columns of MDS trips that would let one person's rows change another person's.
@@ -336,6 +368,7 @@ class Schema:
             measures=tuple(map(Measure.from_json, document["measures"])),
             categories=tuple(map(Category.from_json, document["categories"])),
             closed=tuple((first, after) for first, after in document["closed"]),
+            regions=document["regions"] and Regions.from_json(document["regions"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -352,6 +385,7 @@ class Schema:
             "measures": [measure.to_json() for measure in self.measures],
             "categories": [category.to_json() for category in self.categories],
             "closed": [list(each) for each in self.closed],
+            "regions": self.regions and self.regions.to_json(),
         }
 
     @property

@@ -1,30 +1,28 @@
-"""Canonical rows of Parquet files that are read in place, without being uploaded.
+"""Rows of Parquet files in registered folders, which are not uploaded.
 
 Every row is read by the functions that read an uploaded Parquet file, so the privacy argument of
 `ingest.canonical` holds: a row's canonical row depends on that row, the declared schema, the key
 and the list of erased persons. In addition, it depends on the names of the folders in which its
 file lies (`hive_columns`), which are the same for all rows of the file and therefore part of each.
-Whether a row is left out, because only some persons or times are wanted, depends on it alone.
+Whether a row is left out, because only some times are wanted, depends on it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.canonical import canonical_rows
 from dpgeo.ingest.parquet_reader import read_parquet, readable
-from dpgeo.ingest.persons import Known, person_marks, person_names
+from dpgeo.ingest.persons import Known, person_names
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Role, Schema, Wanted
 
@@ -50,34 +48,36 @@ def source_rows(
     tally: Tally,
     *,
     erased: Collection[bytes] = (),
-    known: Known | None = None,
-    people: tuple[int, int] | None = None,
     between: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the canonical rows of one Parquet file, in the order of the file.
 
     `named` are the columns that are not in the file, with the value that all of its rows have
-    (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
-    its two numbers, both included. `between` limits them to times from its first number on, and
-    before its second one, in seconds since 1970; rows without a time are then left out. Whatever
-    the limits, `tally` counts all rows that are read and
-    all that are refused, except refused rows of persons outside `people`. Raises InvalidInput for
-    an unreadable file, a missing column or one of an unsuitable type.
+    (`hive_columns`). `between` limits the rows to times from its first number on, and before its
+    second one, in seconds since 1970; rows without a time are then left out. `tally` counts all
+    rows that are read and all that are refused, whatever the limits. Raises InvalidInput for an
+    unreadable file, a missing column or one of an unsuitable type.
     """
-    whole = _batches(path, named, schema.wanted, tally, schema.columns.crs)
-    yield from rows_of_batches(
-        whole, schema, key, tally, erased=erased, known=known, people=people, between=between
-    )
+    known: Known = {}
+    for batch in source_batches(path, named, schema.wanted, tally, schema.columns.crs):
+        rows = canonical_rows(batch, schema, key, tally, erased, known)
+        if between is not None:
+            inside = pc.and_(
+                pc.greater_equal(rows["time"], between[0]), pc.less(rows["time"], between[1])
+            )
+            rows = rows.filter(inside)
+        if rows.num_rows:
+            yield rows
 
 
 def names_in(path: Path, named: Mapping[str, str | None], schema: Schema) -> Iterator[Any]:
     """Yield the identifiers of persons in a file, as texts (`persons.person_names`)."""
     wanted: Wanted = {Role.PERSON: schema.columns.person}
-    for batch in _batches(path, named, wanted, Tally(), schema.columns.crs):
+    for batch in source_batches(path, named, wanted, Tally(), schema.columns.crs):
         yield person_names(batch.fields[Role.PERSON])
 
 
-def _batches(
+def source_batches(
     path: Path, named: Mapping[str, str | None], wanted: Wanted, tally: Tally, crs: str
 ) -> Iterator[Batch]:
     """Yield the wanted columns of a file.
@@ -95,36 +95,6 @@ def _batches(
     return (_with_stated(batch, stated) for batch in read)
 
 
-def rows_of_batches(
-    batches: Iterable[Batch],
-    schema: Schema,
-    key: bytes,
-    tally: Tally,
-    *,
-    erased: Collection[bytes] = (),
-    known: Known | None = None,
-    people: tuple[int, int] | None = None,
-    between: tuple[int, int] | None = None,
-) -> Iterator[pa.RecordBatch]:
-    """Yield the canonical rows of batches, read from a file or from a table of a database.
-
-    `people` and `between` limit the rows as in `source_rows`.
-    """
-    known = {} if known is None else known
-    for whole in batches:
-        batch = whole
-        if people is not None and schema.unit is Unit.PERSON:
-            batch = _of_people(batch, people)
-        rows = canonical_rows(batch, schema, key, tally, erased, known)
-        if between is not None:
-            inside = pc.and_(
-                pc.greater_equal(rows["time"], between[0]), pc.less(rows["time"], between[1])
-            )
-            rows = rows.filter(inside)
-        if rows.num_rows:
-            yield rows
-
-
 def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
     """Add the `stated` columns, by role, to a batch; each has the same value in all rows."""
     if not stated:
@@ -132,18 +102,3 @@ def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
     size = len(batch.rows)
     added = {role: pa.array([value] * size, pa.string()) for role, value in stated.items()}
     return replace(batch, fields={**batch.fields, **added})
-
-
-def _of_people(batch: Batch, people: tuple[int, int]) -> Batch:
-    """Return the rows of the persons whose marks (`person_marks`) lie within `people`.
-
-    Both numbers in `people`, the lowest and the highest mark, are included.
-    """
-    marks = person_marks(batch.fields[Role.PERSON])
-    first, last = (np.uint64(end) for end in people)
-    chosen = (marks >= first) & (marks <= last)
-    if chosen.all():
-        return batch
-    mask = pa.array(chosen)
-    fields = {role: column.filter(mask) for role, column in batch.fields.items()}
-    return Batch(batch.rows[chosen], fields, batch.done, batch.total)

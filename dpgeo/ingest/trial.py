@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch, Reader
-from dpgeo.ingest.canonical import canonical_rows
+from dpgeo.ingest.canonical import named_rows
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import DESTINATION, Columns, Role, Schema, Wanted
@@ -25,8 +25,6 @@ from dpgeo.spatial.projection import MAX_LATITUDE
 
 POINTS = 2_000
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
-KEY = bytes(32)
-"""Key for the persons' hashes in a trial; nobody sees these hashes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +115,15 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
     swapped, and its times left out. Raises InvalidInput if the declaration is invalid.
     """
     unit = context.unit if columns.person else Unit.RECORD
-    schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
+    regions = context.regions if columns.region else None
+    schema = Schema(columns, unit, context.area or WORLD, context.time_zone, regions=regions)
     counted = sample.tally
     examples = {reason: list(some) for reason, some in counted.examples.items()}
     tally = Tally(counted.read, Counter(counted.refused), examples)
     positions: list[NDArray[np.float64]] = []
     for batch in sample.batches:
         arranged = _arranged(batch, sample.columns, columns)
-        canonical_rows(
-            arranged, schema, KEY, tally, see=lambda *pair: positions.append(np.column_stack(pair))
-        )
+        named_rows(arranged, schema, tally, lambda *pair: positions.append(np.column_stack(pair)))
     return Trial(tally.report(), positions)
 
 

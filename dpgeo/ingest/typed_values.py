@@ -16,11 +16,9 @@ import numpy as np
 import pyarrow as pa
 
 from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.persons import MAX_FLOAT
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 from dpgeo.ingest.schema import DESTINATION, Role
-
-LARGEST_EXACT_FLOAT = 2**53 - 1
-"""Largest whole number that no other one is rounded to."""
 
 
 class Unusable(Exception):
@@ -95,6 +93,6 @@ def as_text(value: object, role: str) -> bytes | None:
 def _whole(value: float) -> bytes | None:
     if math.isnan(value):
         return None
-    if not value.is_integer() or abs(value) > LARGEST_EXACT_FLOAT:
+    if not value.is_integer() or abs(value) > MAX_FLOAT:
         raise Unusable(Reason.PERSON_NOT_WHOLE)
     return str(int(value)).encode()

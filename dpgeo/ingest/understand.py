@@ -85,7 +85,7 @@ def understand(
     rivals: tuple[str, ...] = ()
     if declared is None:
         columns, rivals = guess_formats(sample, columns, context.time_zone)
-    if not _has_position(columns):
+    if not _has_position(columns) or (columns.region and context.regions is None):
         return _without_position(head, sample, columns, context, questions)
     trial = run_trial(sample, columns, context)
     alternatives = list(_alternatives(sample, columns, context, trial))
@@ -115,7 +115,7 @@ def understand(
 
 
 def _has_position(columns: Columns) -> bool:
-    return bool(columns.geometry or (columns.longitude and columns.latitude))
+    return bool(columns.geometry or columns.region or (columns.longitude and columns.latitude))
 
 
 def _without_position(

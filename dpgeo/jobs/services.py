@@ -67,8 +67,7 @@ def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) 
     """Create a queued job, which does not run before `job_wake` is called.
 
     The job gets a random id if `job_id` is None. `drawing` means that the job must never be
-    refunded. It is set if the job does part of the work of another job, such as a shard of a
-    release, that may already have drawn noise. Raises IntegrityError if a job with this id exists.
+    refunded, as if nothing was debited for it. Raises IntegrityError if a job with this id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)

@@ -61,10 +61,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import phrase_of
 from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
-from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded, forecast_cells
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
-from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
@@ -181,12 +180,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
     return content(move(view, params, meter), params, view.domain)
 
 
-def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) -> Perturbed:
-    """Perturb every report in a shard of the privacy units."""
+def move(view: PrivateView, params: Params, meter: Meter) -> Perturbed:
+    """Perturb every report."""
     _attributes(params, view.domain)
-    reports = view.positions(
-        time_step=TIME_STEPS[params.time], attributes=params.attributes, shard=shard
-    )
+    reports = view.positions(time_step=TIME_STEPS[params.time], attributes=params.attributes)
     area = _truncation(params, view.domain.area)
     epsilon = price(params, view.bound, view.domain.area)
     # The result is not used. The call raises an error before noise is drawn if the remapping is
@@ -312,5 +309,4 @@ MECHANISM = Mechanism(
     kind=POINTS,
     subjects=(subjects.REPORTS,),
     notion=Notion.GEO_IND,
-    sharded=Sharded(move=move, content=content),
 )

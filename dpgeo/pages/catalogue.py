@@ -120,7 +120,7 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
         releases = releases.filter(
             Q(title__icontains=word)
             | Q(description__icontains=word)
-            | Q(dataset__title__icontains=word)
+            | Q(dataset__declaration__title__icontains=word)
             | Q(dataset__organisation__name__icontains=word)
         )
     if wanted.kind:

@@ -201,13 +201,6 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 ),
             ),
             Term(
-                _("shard"),
-                _(
-                    "one of the parts into which the points or counts of a large release are "
-                    "divided; every privacy unit is in exactly one"
-                ),
-            ),
-            Term(
                 _("virtual user"),
                 _(
                     "one of a declared number of pseudo-persons to whom real persons are assigned"

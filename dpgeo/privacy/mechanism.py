@@ -26,8 +26,6 @@ from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
 from dpgeo.privacy.law import GAUSSIAN, LAPLACE, Law
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
-from dpgeo.privacy.positions import Shard
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
@@ -128,24 +126,6 @@ def forecast_cells(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sharded:
-    """The two steps of a mechanism that perturbs points in shards.
-
-    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
-    the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from the
-    perturbed reports of all shards.
-
-    Privacy argument. Every privacy unit is in exactly one shard, so the unit's reports are
-    perturbed once. The noise of any two reports is independent, whether they are in the same shard
-    or not, so the result has the same distribution as if it were drawn in one piece. If a shard is
-    drawn again before anybody has seen its first draw, only the second draw is ever seen.
-    """
-
-    move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
-    content: Callable[[Perturbed, Any, Domain], Content]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A mechanism: its description, and the functions that plan, forecast and make a release.
 
@@ -163,7 +143,7 @@ class Mechanism:
     `regions(params, domain)` is the public list of regions for which popularity can be measured; if
     it is None, contribution bounding is always random. `counted(params, domain)` returns the public
     regions in which the map counts, and for which totals can be bought; it is None if there are
-    none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
+    none.
 
     `gaussian` says whether the mechanism also serves zero-concentrated differential privacy (zCDP).
     Then `release` makes all its measurements under either law, `plan` divides a
@@ -191,7 +171,6 @@ class Mechanism:
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
     counted: Callable[[Any, Domain], CountedRegions] | None = None
-    sharded: Sharded | None = None
     serial: Callable[[Any, Counting], bool] | None = None
 
     @property
@@ -377,60 +356,6 @@ class PublicContext:
     unit: Unit
     counting: Counting
     bound: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PerturbedShard:
-    """The perturbed reports of one shard, and the trace, which records what was spent on them."""
-
-    perturbed: Perturbed
-    trace: tuple[Measured, ...]
-
-
-def run_shard(
-    mechanism: Mechanism,
-    view: PrivateView,
-    params: Any,
-    epsilon: Fraction,
-    entropy: Entropy,
-    shard: Shard,
-) -> PerturbedShard:
-    """Run a mechanism on one shard; the result must not be published on its own."""
-    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
-    perturbed = _sharded(mechanism).move(view, params, meter, shard)
-    return PerturbedShard(perturbed, meter.finish())
-
-
-def combine_shards(
-    mechanism: Mechanism,
-    context: PublicContext,
-    params: Any,
-    epsilon: Fraction,
-    about: Mapping[str, str],
-    shards: Sequence[PerturbedShard],
-) -> Released:
-    """Merge shards into one release that does not reveal which shard a report came from.
-
-    Raises PrivacyError if the shards' traces differ, which record what was spent on each.
-    """
-    first = shards[0]
-    if any(shard.trace != first.trace for shard in shards):
-        raise PrivacyError("Only parts of one release can be put together.")
-    perturbed = gather(
-        first.perturbed.noise,
-        (
-            (reports.longitude, reports.latitude, reports.time, reports.attributes)
-            for reports in (shard.perturbed for shard in shards)
-        ),
-    )
-    content = _sharded(mechanism).content(perturbed, params, context.domain)
-    return _released(mechanism, context, params, epsilon, about, first.trace, content)
-
-
-def _sharded(mechanism: Mechanism) -> Sharded:
-    if mechanism.sharded is None:
-        raise PrivacyError("{key} is not dealt among workers.", key=mechanism.key)
-    return mechanism.sharded
 
 
 def _released(

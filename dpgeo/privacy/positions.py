@@ -28,21 +28,6 @@ class Reports:
     attributes: NDArray[np.int32] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """One of `total` shards of a dataset; each privacy unit is in exactly one shard."""
-
-    number: int
-    total: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.number < self.total:
-            raise ValueError("Shards are numbered from 0 to total - 1.")
-
-
-WHOLE = Shard(0, 1)
-
-
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
     """Round times (n,) down to multiples of `step` seconds; return None if `step` is None."""
     if step is None:

@@ -14,7 +14,7 @@ from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import CountedRegions, Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
@@ -52,15 +52,12 @@ class PrivateView(Protocol):
         The contribution bound applies to all slices together.
         """
 
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
-        """Return at most `bound` reports for each privacy unit in a shard.
+    def positions(self, *, time_step: int | None, attributes: bool = False) -> PrivatePositions:
+        """Return at most `bound` reports for each privacy unit.
 
         Which reports are kept does not depend on their positions. Times are rounded down to
         multiples of `time_step` seconds, or left out if it is None. If `attributes` is true,
-        the domain's public attributes are included; this changes nothing else. Which shard a
-        privacy unit is in depends on its identifier, never on the positions of its reports.
+        the domain's public attributes are included; this changes nothing else.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpgeo.datasets.models import MissingFile, PublicLayer, Upload
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard, Series
+from dpgeo.releases.models import Release, ReleaseFile, Series
 
 MAX_CHECKED = 200
 """Number of missing files for which each round asks the storage whether they are back."""
@@ -20,8 +20,6 @@ def named_files(using: str = "default") -> Iterator[tuple[bool, str]]:
         (Upload, "canonical_name"),
         (PublicLayer, "stored_name"),
         (Release, "blob_name"),
-        (ReleaseShard, "blob_name"),
-        (ReleaseShard, "question_name"),
         (Series, "state_name"),
     ]
     for model, column in private:

@@ -1,4 +1,4 @@
-"""Database tables of releases, their shards and their files."""
+"""Database tables of releases and their files."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def today() -> datetime.date:
 def _choices(name: str) -> list[tuple[str, str]]:
     """Return the choices of a field of a series' declaration, with their labels."""
     choices = labels(SeriesRequest.model_fields[name]).items()
-    return [(each.value, label) for each, label in choices]
+    return [(str(each), label) for each, label in choices]
 
 
 class Series(models.Model):
@@ -401,35 +401,6 @@ class Release(models.Model):
         if ledger.notion == self.notion:
             return words
         return f"epsilon {format_epsilon(self.epsilon)}, {words}"
-
-
-class ReleaseShard(models.Model):
-    """One shard of a release's people, with a job of its own that perturbs their points.
-
-    This is shard `number`, counted from 0, of `total`. `upload` is the version of the data that it
-    reads. If `question_name` is not empty, the shard's people are counted instead, and it is the
-    name of the stored question that all shards of a measurement answer. None of these ever change.
-    `blob_name` is the name of the shard's stored output and is set only once. Shards are deleted
-    once their counts have been added up, or once the release's own blob is committed.
-    """
-
-    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
-    upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="+")
-    number = models.PositiveIntegerField()
-    total = models.PositiveIntegerField()
-    job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="shard")
-    question_name = models.CharField(max_length=255, blank=True, editable=False)
-    blob_name = models.CharField(max_length=255, blank=True, editable=False)
-    blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
-
-    class Meta:
-        ordering = ["release", "number"]
-        constraints = [
-            models.UniqueConstraint(fields=["release", "number"], name="shard_once_per_release")
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.release}, part {self.number}"
 
 
 class ReleaseFile(models.Model):

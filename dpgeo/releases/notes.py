@@ -18,7 +18,7 @@ from typing import TypedDict
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.texts import clean_text
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ACTIONS, ReleaseState
 from dpgeo.spatial.area import StudyArea

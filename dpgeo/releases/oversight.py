@@ -20,9 +20,10 @@ from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.models import EntryKind, Ledger
 from dpgeo.budgets.selectors import entries_of, points_ledger
 from dpgeo.budgets.warnings import cautions_on
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layers import declared_before_upload, domain_of
-from dpgeo.datasets.models import Dataset, LayerKindChoice, PeopleWarning, PublicLayer
+from dpgeo.datasets.models import Dataset, PeopleWarning, PublicLayer
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
@@ -102,7 +103,7 @@ def people_of(organisation: Organisation) -> list[People]:
         points = points_ledger(ledger)
         both = [ledger] if points is None else [ledger, points]
         spent = _spent_by_year(ledger)
-        datasets = list(ledger.datasets.order_by("title"))
+        datasets = list(ledger.datasets.order_by("declaration__title"))
         found.append(People(both, datasets, [spent[each.notion] for each in both]))
     return found
 
@@ -131,7 +132,7 @@ def findings_of(organisation: Organisation) -> list[Finding]:
     """Return everything that a privacy officer should look at in an organisation's datasets."""
     datasets = Dataset.objects.filter(organisation=organisation).select_related("ledger")
     found: list[Finding] = []
-    for dataset in datasets.order_by("title"):
+    for dataset in datasets.order_by("declaration__title"):
         found += [
             *_same_people(dataset),
             *(Finding(dataset, words) for words in cautions_on(dataset.ledger.total)),
@@ -185,7 +186,7 @@ def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
             "data. Compare it with its source.",
             layer=layer.title,
         )
-    if layer.kind == LayerKindChoice.ZONES:
+    if layer.kind == LayerKind.ZONES:
         try:
             zones = domain_of(dataset, [layer.name]).layers[layer.name]
         # The study area was changed and excludes the layer, or the layer's file is missing.

@@ -57,13 +57,10 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.snapshots import rows_in_place
+from dpgeo.datasets.snapshots import is_copied, is_in_place, rows_in_place, version_paths
 from dpgeo.datasets.storage import private_storage, store, work_folder
-from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
-from dpgeo.engine.in_place import Division, InPlaceView, write_rows
-from dpgeo.engine.pushed_view import PushedView
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
@@ -128,13 +125,11 @@ def read_and_draw(
     upload: Upload,
     lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
-    division: Division | None = None,
 ) -> T:
     """Return the result of `work(view, params, entropy)` on a version of the private data.
 
     `upload` names the version (`datasets.versions`). The view contains only the rows of the
-    request's window. With a `division`, rows of registered folders or tables, which are read in
-    place, are counted in shards by several workers.
+    request's window. Rows of which no copy is kept are read again (`datasets.snapshots`).
     Errors that `work` raises before noise is drawn are passed on unchanged. After that, only
     LeaseLost, DataChanged and DatabaseError are passed on; any other error becomes Conflict,
     because drawing again is not allowed.
@@ -145,8 +140,8 @@ def read_and_draw(
     domain = domain_of(dataset, layers_named(params))
     lease.step(COUNTING)
     with work_folder() as folder, ExitStack() as opened:
-        paths = [] if upload.source else opened.enter_context(canonical_paths(upload))
-        if release.by_key:
+        in_place = is_in_place(upload)
+        if release.by_key and not is_copied(upload):
             lease.set_drawing()
         counted: dict[str, Any] = {
             "domain": domain,
@@ -160,20 +155,19 @@ def read_and_draw(
         }
         allowances = allowances_of(release, folder)
         view: DuckDBView
-        if upload.source and allowances is None:
-            in_place = rows_in_place(upload, request.window)
-            counter = in_place.counter()
-            view = (
-                PushedView(in_place, counter, **counted)
-                if counter
-                else InPlaceView(in_place, division=division, **counted)
-            )
+        if in_place and allowances is None:
+            from dpgeo.datasets.spark_counts import spark_view
+
+            rows = rows_in_place(upload, request.window)
+            view = opened.enter_context(spark_view(rows, **counted))
         else:
-            path = (
-                _copied_rows(upload, request.window, folder)
-                if upload.source
-                else _counted_rows(paths, request.window, dataset, folder, lease)
-            )
+            if in_place:
+                path = _copied_rows(upload, request.window, folder)
+            else:
+                paths = opened.enter_context(version_paths(upload, lease))
+                if release.by_key:
+                    lease.set_drawing()
+                path = _counted_rows(paths, request.window, dataset, folder, lease)
             view = (
                 DuckDBView(path, **counted)
                 if allowances is None
@@ -213,11 +207,13 @@ def _counted_rows(
 
 
 def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
-    """Return the path of a temporary file with the rows of registered folders in the window.
+    """Return the path of a temporary file with the rows that Spark would count in the window.
 
     A period of a series is counted from such a copy, because the only view that also finds out how
     many of the series' contributions each person has used, `SeriesView`, reads a single file.
     """
+    from dpgeo.engine.spark import write_rows
+
     target = folder / "gathered.parquet"
     write_rows(rows_in_place(upload, window), target)
     return target

@@ -137,11 +137,6 @@ class Quote:
         return self.ledger.price(self.cost)
 
     @property
-    def left_before(self) -> Fraction:
-        """What is left of the budget before the request is paid for, as an epsilon."""
-        return self.ledger.epsilon_of(self.units_left)
-
-    @property
     def left_after(self) -> Fraction:
         """What would be left of the budget after the request is paid for, as an epsilon."""
         return self.ledger.epsilon_of(self.units_left - self.price)
@@ -217,13 +212,16 @@ def release_quote(
     request: PricedRequest,
     guess: Guess | None = None,
     refunds: bool = True,
+    ledger: Ledger | None = None,
 ) -> Quote:
     """Return the quote of a request; nothing is reserved and no data are read.
 
     With `guess`, the owner's estimates about the data, which are public, the quote also gives
     advice on the contribution bound. Without `refunds`, as for API keys, refunded amounts count as
-    spent. Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and
-    Conflict for perturbed points while no total budget for counts has been set.
+    spent. With `ledger`, the quote is for that budget, such as one with a total that is not stored
+    yet. Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and, unless
+    a `ledger` is given, Conflict for perturbed points while no total budget for counts has been
+    set.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(
@@ -238,22 +236,24 @@ def release_quote(
     )
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
-    ledger = ledger_for(dataset.ledger, request.notion)
-    ledger.refresh_from_db()
-    _check_step(ledger, forecast)
-    check_fits(ledger=ledger, cost=cost, refunds=refunds)
-    check_decided(dataset.ledger.lifetime_units)
+    payer = ledger or ledger_for(dataset.ledger, request.notion)
+    if ledger is None:
+        payer.refresh_from_db()
+    _check_step(payer, forecast)
+    check_fits(ledger=payer, cost=cost, refunds=refunds)
+    if ledger is None:
+        check_decided(dataset.ledger.lifetime_units)
     return Quote(
         request=request,
         mechanism=chosen,
         params=params,
         plan=plan,
         forecast=forecast,
-        ledger=ledger,
+        ledger=payer,
         cost=cost,
-        units_left=left_units(ledger, refunds=refunds),
+        units_left=left_units(payer, refunds=refunds),
         guess=guess,
-        currencies=_currencies(dataset, request, ledger, ledger.price(cost)),
+        currencies=_currencies(dataset, request, payer, payer.price(cost)),
     )
 
 

@@ -40,7 +40,6 @@ from dpgeo.releases.blobs import (
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile, Series
 from dpgeo.releases.series_state import StateMissing, states_sweep
-from dpgeo.releases.sharding import sweep_shards
 from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 
 logger = logging.getLogger(__name__)
@@ -77,7 +76,7 @@ def releases_sweep() -> Swept:
         adopted=adopted,
         debited=debited,
         completed=_complete_publications() + _complete_deletions(),
-        files=_sweep_blobs() + _sweep_artefacts() + sweep_shards(),
+        files=_sweep_blobs() + _sweep_artefacts(),
     )
 
 

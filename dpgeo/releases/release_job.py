@@ -26,6 +26,7 @@ from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part
 from dpgeo.core.zcdp import delta_text
+from dpgeo.datasets.declaration import STATED
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
@@ -34,7 +35,7 @@ from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
-from dpgeo.releases import files, sharding
+from dpgeo.releases import files
 from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw, stored_bound
@@ -70,7 +71,6 @@ def work_on(release_id: str, lease: JobLease) -> None:
                 # Prevent a refund of this job, since an earlier attempt may have drawn noise.
                 lease.set_drawing()
             raise
-    sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
     build_files(release, lease)
@@ -118,19 +118,10 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Draw a release's noisy counts or perturbed points once.
-
-    The points of large files, and the counts of large folders that are read in place, are divided
-    in shards, on which several workers can work.
-
-    Raises the errors of `read_and_draw` or `sharding.draw_in_shards`.
-    """
+    """Draw a release's noisy counts or perturbed points once. Raises as `read_and_draw` does."""
     request = request_of(release)
     mechanism = request.definition
     words = about(release)
-    number = sharding.number_of_shards(release)
-    if mechanism.sharded and number > 1:
-        return sharding.draw_in_shards(release, lease, number, words)
     return read_and_draw(
         release,
         release.upload,
@@ -148,7 +139,6 @@ def draw(release: Release, lease: JobLease) -> Released:
             bound_percent=request.choose_bound,
             stored=stored_bound(release),
         ),
-        sharding.division_of(release, lease),
     )
 
 
@@ -164,12 +154,9 @@ def about(release: Release) -> dict[str, str]:
         "publisher": dataset.organisation.name,
         "publisher_sector": dataset.organisation.sector,
         "contact": dataset.contact_address,
-        "licence": dataset.licence,
-        "attribution": dataset.attribution,
-        "row_noun": dataset.row_noun,
+        **{name: getattr(dataset.declaration, name) for name in STATED},
         **_total(release),
         "request": release.request.model_dump_json(),
-        "time_zone": dataset.time_zone,
         **_series(release),
         **_points_total(release),
         **declarations_of(release),

@@ -10,17 +10,18 @@ own, the two budgets add up for everybody who is in both datasets, and the state
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from typing import Any, BinaryIO, cast
 
+from dpgeo.accounts.models import User
 from dpgeo.artefacts.declarations import BEFORE_UPLOAD, CHOICE, EXCHANGE, LAYERS, SEEN
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.layer_declaration import LayerDeclaration, ReleaseSource
 from dpgeo.datasets.layers import declared_before_upload, public_layer_add, same_people, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
-from dpgeo.datasets.provenance import PublicSource, ReleaseSource
 from dpgeo.datasets.storage import open_stored, work_folder
 from dpgeo.phrases import listed
 from dpgeo.releases.models import Release, ReleaseFile
@@ -30,63 +31,53 @@ SUFFIX = ".geojson"
 
 
 def layer_declare(
-    *,
-    dataset: Dataset,
-    file: BinaryIO | None,
-    public_source: Mapping[str, object] | None = None,
-    release: str = "",
-    release_layer: str = "",
-    **facts: Any,
+    *, dataset: Dataset, file: BinaryIO | None, created_by: User | None, **facts: Any
 ) -> PublicLayer:
     """Declare a public layer, made from a file or from a published release.
 
-    `public_source` is the source of the file (see `PublicSource.read`), or None if there is
-    no source. `release` is the id of a release, or "" for a layer from a file.
-    `release_layer` is the name of one of the release's layers; it may be empty if only one
-    has a GeoJSON file. `facts` are the other arguments of `public_layer_add`. Raises
-    InvalidInput, with the field at fault, or an error of `public_layer_add`.
+    `facts` are its declaration. Raises InvalidInput, with the field at fault, or an error of
+    `public_layer_add`.
     """
-    if release:
-        return _declare_released(dataset, file, public_source, (release, release_layer), facts)
-    if release_layer:
+    asked = LayerDeclaration.read(facts)
+    given = asked.given() | {"public_source": asked.public_source}
+    if asked.release:
+        return _declare_released(dataset, file, asked, created_by, given)
+    if asked.release_layer:
         raise InvalidInput("Leave this out, or give the release.", field="release_layer")
     if file is None:
         raise InvalidInput(
             "Give the layer itself, or the id of a published release to make it from.", field="file"
         )
-    provenance = (
-        None if public_source is None else PublicSource.read(public_source, field="public_source")
+    return public_layer_add(
+        dataset=dataset, file=file, created_by=created_by, provenance=asked.public_source, **given
     )
-    return public_layer_add(dataset=dataset, file=file, provenance=provenance, **facts)
 
 
 def _declare_released(
     dataset: Dataset,
     file: BinaryIO | None,
-    public_source: Mapping[str, object] | None,
-    wanted: tuple[str, str],
-    facts: Mapping[str, Any],
+    asked: LayerDeclaration,
+    created_by: User | None,
+    given: dict[str, Any],
 ) -> PublicLayer:
-    """Declare a layer from `wanted`: the id of a release, and the name of one of its layers.
-
-    Raises InvalidInput.
-    """
-    for field, given in {"file": file, "public_source": public_source}.items():
-        if given is not None:
+    """Declare a layer made from a layer of a release. Raises InvalidInput."""
+    for field, value in {"file": file, "public_source": asked.public_source}.items():
+        if value is not None:
             raise InvalidInput(
                 "Leave this out: the software makes the layer from the release itself.", field=field
             )
-    release = release_public(wanted[0])
+    release = release_public(asked.release)
     if release is None:
         raise InvalidInput(
             "{release!r} is not the id of a release that is published here; the id is the last "
             "part of a map's address.",
-            release=wanted[0][:40],
+            release=asked.release,
             field="release",
         )
-    with _opened(release, _file_of(release, wanted[1]).name) as opened:
+    source = ReleaseSource(release.pk)
+    with _opened(release, _file_of(release, asked.release_layer).name) as opened:
         return public_layer_add(
-            dataset=dataset, file=opened, provenance=ReleaseSource(release.pk), **facts
+            dataset=dataset, file=opened, created_by=created_by, provenance=source, **given
         )
 
 

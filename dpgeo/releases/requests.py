@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import InstanceOf
 
 from dpgeo.budgets.models import Ledger
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import MICRO, parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import (
@@ -22,7 +23,7 @@ from dpgeo.core.guarantees import (
     protected_at,
     whole_units,
 )
-from dpgeo.core.parameters import parse_parameters, settle_layers
+from dpgeo.core.parameters import layers_named, parameters, parse_parameters, settle_layers
 from dpgeo.core.release_request import Basis, ReleaseRequest, broken_rules
 from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_of
 from dpgeo.datasets.layers import layer_kinds
@@ -115,6 +116,7 @@ def price_request(
     params = settle_layers(
         parse_parameters(mechanism.params, asked.parameters), layer_kinds(dataset)
     )
+    _check_regions(dataset, mechanism, params)
     basis = basis_of(dataset, mechanism)
     settled = basis.settle(asked)
     for refusal in broken_rules(settled, basis):
@@ -122,6 +124,23 @@ def price_request(
     amount, delta = _price(dataset, settled, mechanism, params) if cost is None else _amount(cost)
     facts = {**dict(settled), "parameters": asdict(params), "amount": amount, "delta": delta}
     return PricedRequest.model_construct(**facts)
+
+
+def _check_regions(dataset: Dataset, mechanism: Mechanism, params: Any) -> None:
+    """Raise InvalidInput unless rows that name regions are counted in just these regions.
+
+    Such rows have no positions, so other regions would count them at their region's middle.
+    """
+    layer = (dataset.columns or {}).get("regions", "")
+    if not layer or layers_named(params) == [layer]:
+        return
+    counts = [each.name for each in parameters(mechanism.params) if each.layer is LayerKind.ZONES]
+    raise InvalidInput(
+        "The rows of this dataset name zones of the layer {layer!r} and have no positions; choose "
+        "the method zones, or another one that counts in that layer.",
+        layer=layer,
+        field=counts[0] if counts else "mechanism",
+    )
 
 
 def basis_of(dataset: Dataset, mechanism: Mechanism) -> Basis:

@@ -37,10 +37,10 @@ from dpgeo.core.series import Protection, Terms
 from dpgeo.core.series_request import SeriesRequest, broken_rules
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import epsilon_at, exponent_of
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.texts import clean_text
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_restart
 from dpgeo.mechanisms.registry import MECHANISMS

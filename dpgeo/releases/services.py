@@ -20,12 +20,12 @@ from dpgeo.budgets.services import budget_debit, check_decided, check_fits
 from dpgeo.core.errors import BudgetExceeded, Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
-from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.datasets.proposals import needs_second
 from dpgeo.datasets.quotas import count_job
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.texts import clean_text
 from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake

@@ -1,4 +1,4 @@
-"""Celery tasks that run the jobs of releases, of their shards and of their files."""
+"""Celery tasks that run the jobs of releases and of their files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from celery import shared_task
 from dpgeo.releases.file_making import MAKE_TASK, file_run
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import RUN_TASK, release_run
-from dpgeo.releases.sharding import SHARD_TASK, shard_run
 
 
 @shared_task(name=RUN_TASK)  # type: ignore[untyped-decorator]
@@ -18,12 +17,6 @@ def run(job_id: str) -> None:
     release = Release.objects.filter(job_id=UUID(job_id)).first()
     if release is not None:
         release_run(release_id=release.pk)
-
-
-@shared_task(name=SHARD_TASK)  # type: ignore[untyped-decorator]
-def run_shard(job_id: str) -> None:
-    """Run the shard job that has this id."""
-    shard_run(job_id=UUID(job_id))
 
 
 @shared_task(name=MAKE_TASK)  # type: ignore[untyped-decorator]

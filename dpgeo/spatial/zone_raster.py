@@ -141,23 +141,16 @@ class ZoneRaster:
     latitudes: Latitudes | None
 
     @classmethod
-    def over(
-        cls,
-        shapes: NDArray[np.object_],
-        exact: Callable[..., Pairs],
-        usual: int = USUAL_CELLS,
-    ) -> ZoneRaster | None:
+    def over(cls, shapes: NDArray[np.object_], exact: Callable[..., Pairs]) -> ZoneRaster | None:
         """Make the raster of zones, or return None if outlines are too long for a raster.
 
         `exact(longitude, latitude)` returns the pairs of a position and a zone that contains it.
-        `usual` is the number of cells along each side unless there are so many zones that more are
-        needed.
         """
         starts, ends = _edges(shapes)
         low = np.minimum(starts, ends).min(axis=0)
         span = np.maximum(np.maximum(starts, ends).max(axis=0) - low, 1e-9)
         length = float((np.abs(ends - starts) / span).sum())
-        side = max(usual, CELLS_PER_ZONE * math.isqrt(len(shapes)))
+        side = max(USUAL_CELLS, CELLS_PER_ZONE * math.isqrt(len(shapes)))
         side = min(side, MOST_CELLS, int((MOST_MARKS - 3 * len(starts)) / max(length, 1.0)))
         side = min(side, 4 + int(span.min() / SMALLEST_CELL))
         if side < FEWEST_CELLS:

@@ -13,9 +13,9 @@ from django.core.management import call_command
 from django.urls import reverse
 
 from dpgeo.core.released import PlacesRelease
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.pages.place_rows import place_lists
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -60,7 +60,7 @@ def published(tmp_path: Path) -> Release:
         title="Stops",
         file=io.BytesIO("\n".join(["key,name,lon,lat", *rows, ""]).encode()),
         created_by=None,
-        provenance=PublicSource.read(source, field="public_source"),
+        provenance=PublicSource.read(source),
     )
     call_command(
         "release", "stops", "--mechanism=places", "--title=The busiest stops", "--epsilon=1",

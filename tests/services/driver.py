@@ -74,127 +74,6 @@ def prepare_files(dataset: int, count: int, size: int) -> dict[str, Any]:
     return {"bytes": count * size}
 
 
-def prepare_points(rows: int) -> dict[str, Any]:
-    """Make a dataset with `rows` rows of data and a budget for moved points.
-
-    Returns the ids of the dataset and its ledger.
-    """
-    from dpgeo.core.levels import make_level
-    from dpgeo.datasets.models import Dataset
-    from dpgeo.datasets.services import dataset_update
-
-    prepared = prepare(rows)
-    dataset = Dataset.objects.get(pk=prepared["dataset"])
-    dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 16", 200)})
-    return prepared
-
-
-def prepare_folder(people: int, places: int) -> dict[str, Any]:
-    """Register a folder of Parquet files: `people` persons with one row at each of `places` places.
-
-    A place's rows are in two files, with half of the people each. The setting DPGEO_SOURCES of the
-    installation names the folder. Returns the id of the dataset.
-    """
-    from django.conf import settings
-
-    from tests.web import test_sources as sources
-
-    folder = Path(settings.DPGEO_SOURCES[0].partition("=")[2])
-    for name, half in (("a", range(0, people, 2)), ("b", range(1, people, 2))):
-        for place in range(places):
-            lon = [10.01 + 0.02 * place] * len(half)
-            sources.write(folder / f"{name}{place}.parquet", half, lon=lon)
-    dataset = sources.declared()
-    sources.registered(dataset)
-    return {"dataset": dataset.pk}
-
-
-def request_exact(dataset: int) -> dict[str, Any]:
-    """Request a map of visits with so large an epsilon that its noise is 0."""
-    from dpgeo.datasets.models import Dataset
-    from tests.makers import make_request
-    from tests.web.test_sources import EXACT
-
-    changes = {**EXACT, "bound": 4}
-    release = make_request(Dataset.objects.get(pk=dataset), publish_when_done=True, **changes)
-    return {"release": release.pk}
-
-
-def look_at_counts(release: str) -> dict[str, Any]:
-    """Return the counts above 0 of a map, its cost, and which of its shards have been counted.
-
-    The result has the number of shards, the checksum of the counts of each counted shard, and the
-    number of all stored files of shards.
-    """
-    from dpgeo.core.released import GridRelease
-    from dpgeo.datasets.orphan_files import stored_names
-    from dpgeo.datasets.storage import private_storage
-    from dpgeo.releases import sharding
-    from dpgeo.releases.models import Release
-    from dpgeo.releases.selectors import released_of
-
-    stored = Release.objects.select_related("dataset__ledger").get(pk=release)
-    content = released_of(stored).content if stored.blob_name else None
-    shards = stored.shards.select_related("job").order_by("number")
-    return {
-        "shards": len(shards),
-        "counted": {str(each.number): each.blob_sha256 for each in shards if each.blob_name},
-        "files": len(list(stored_names(private_storage(), sharding.FOLDER))),
-        "counts": sorted(content.counts[content.counts > 0].tolist())
-        if isinstance(content, GridRelease)
-        else [],
-        "spent": stored.dataset.ledger.spent_units,
-        "entries": stored.dataset.ledger.entries.count(),
-    }
-
-
-def request_points(dataset: int) -> dict[str, Any]:
-    """Request moved points that are published when the job is done; return the release's id."""
-    from dpgeo.datasets.models import Dataset
-    from tests.makers import make_request
-
-    release = make_request(
-        Dataset.objects.get(pk=dataset),
-        mechanism="planar-laplace",
-        parameters={"cells": 8},
-        epsilon=None,
-        bound=2,
-        publish_when_done=True,
-    )
-    return {"release": release.pk}
-
-
-def look_at_points(release: str) -> dict[str, Any]:
-    """Return the state of a moved-points release and of its shards.
-
-    The result has the longitudes in each stored shard and in the release, the numbers of shards and
-    of their files, and the cost that was debited.
-    """
-    from dpgeo.budgets.models import Ledger
-    from dpgeo.core.released import PointsRelease
-    from dpgeo.datasets.orphan_files import stored_names
-    from dpgeo.datasets.storage import private_storage
-    from dpgeo.releases import sharding
-    from dpgeo.releases.models import Release
-    from dpgeo.releases.selectors import released_of
-
-    stored_release = Release.objects.select_related("dataset__ledger").get(pk=release)
-    written = {
-        str(part.number): sharding._read(part).perturbed.longitude.tolist()
-        for part in stored_release.shards.exclude(blob_name="")
-    }
-    content = released_of(stored_release).content if stored_release.blob_name else None
-    jobs = [str(job) for job in stored_release.shards.values_list("job_id", flat=True)]
-    names = list(stored_names(private_storage(), sharding.FOLDER))
-    return {
-        "parts": stored_release.shards.count(),
-        "written": written,
-        "files": len([name for name in names if any(job in name for job in jobs)]),
-        "released": content.longitude.tolist() if isinstance(content, PointsRelease) else [],
-        "spent": Ledger.objects.get(beside=stored_release.dataset.ledger).spent_units,
-    }
-
-
 def request(dataset: int) -> dict[str, Any]:
     """Request a release that is published when done; its job goes to the workers."""
     from dpgeo.datasets.models import Dataset
@@ -291,17 +170,19 @@ def exhaust(release: str) -> dict[str, Any]:
     return {"jobs": jobs.update(**leased, attempts=MAX_ATTEMPTS, woken_at=past)}
 
 
-def sign_in(dataset: int) -> dict[str, Any]:
-    """Return what a browser needs to upload to a dataset and to pay for one release of it."""
+def sign_in(dataset: int, query: str = "") -> dict[str, Any]:
+    """Return what a browser needs to upload to a dataset and to pay for the release in a query."""
     from importlib import import_module
 
     from django.conf import settings
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.core import signing
+    from django.http import QueryDict
 
     from dpgeo.accounts.models import User
     from dpgeo.datasets.models import Dataset
-    from dpgeo.pages.desk.requesting import TOKEN_SALT
+    from dpgeo.pages.desk.map_form import ReleaseForm
+    from dpgeo.pages.desk.publishing import TOKEN_SALT, agreed
 
     user = User.objects.create_superuser(username=f"owner{uuid.uuid4()}")
     session = import_module(settings.SESSION_ENGINE).SessionStore()
@@ -309,10 +190,11 @@ def sign_in(dataset: int) -> dict[str, Any]:
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
-    receipt = {"job": str(uuid.uuid4()), "user": user.pk, "dataset": dataset}
+    asked = ReleaseForm(QueryDict(query).dict(), dataset=Dataset.objects.get(pk=dataset))
+    receipt = {"job": str(uuid.uuid4()), "user": user.pk, "agreed": agreed(asked)}
     return {
         "session": session.session_key,
-        "slug": Dataset.objects.get(pk=dataset).slug,
+        "slug": asked.dataset.slug,
         "receipt": signing.dumps(receipt, salt=TOKEN_SALT),
     }
 
@@ -506,8 +388,7 @@ def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
-        *(prepare_files, prepare_points, request_points, look_at_points),
-        *(prepare_folder, request_exact, look_at_counts),
+        prepare_files,
         *(prepare_series, request_due, look_at_series),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
         *(lapse, exhaust, age, debits, merge, total, totals, announce, command),

@@ -56,11 +56,11 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
-    from dpgeo.datasets import declaration
+    from dpgeo.datasets import texts
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
     from dpgeo.jobs.lease import JobLease
-    from dpgeo.releases import blobs, files, release_job, series_state, sharding
+    from dpgeo.releases import blobs, files, release_job, series_state
     from dpgeo.releases import services as releases
 
     return {
@@ -68,8 +68,6 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "counting": (duckdb_view.DuckDBView, "histogram", before),
         "drawing set": (JobLease, "set_drawing", after),
         "drawn": (release_job, "commit", before),
-        "part drawn": (sharding, "_commit_shard", before),
-        "part written": (sharding, "_commit_shard", after),
         "stored": (release_job, "commit_blob", before),
         "state counted": (series_state, "_keep", before),
         "state stored": (series_state, "_keep", after),
@@ -81,7 +79,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "one file public": (files, "_remove_stored", before),
         "finishing": (releases, "work_on", after),
         "receiving": (TemporaryFileUploadHandler, "receive_data_chunk", after),
-        "received": (declaration, "clean_file_name", before),
+        "received": (texts, "clean_file_name", before),
         "debited": (releases, "budget_debit", after),
         "requested": (current_app, "send_task", before),
         "waking": (current_app, "send_task", before),

@@ -25,6 +25,9 @@ CSRF = "c" * 32
 
 BOUNDARY = "a-line-between-parts"
 
+ASKED = "mechanism=uniform-grid&parameters.cells=8&epsilon=1&bound=5"
+"""The request that the person confirms, as the query of its form."""
+
 ROWS = b"who,lat,lon\n" + b"ann,50.01,10.01\n" * 8192
 """A file with enough rows to be written in several pieces."""
 
@@ -70,14 +73,10 @@ class Browser:
 
     def spend(self) -> int | None:
         """Confirm and pay the quote; return the status, or None if the server was killed."""
-        typed = {
-            **{"title": "Trips", "mechanism": "uniform-grid", "uniform-grid.cells": "8"},
-            **{"epsilon": "1", "bound": "5", "counting": "people", "publish_when_done": "on"},
-            **{"step": "spend", "token": self.receipt},
-        }
+        typed = {"title": "Trips", "licence": "CC BY 4.0", "token": self.receipt}
         body = urllib.parse.urlencode(typed).encode()
         kind = "application/x-www-form-urlencoded"
-        return self.post(f"/desk/datasets/{self.slug}/release/", body, kind)
+        return self.post(f"/desk/datasets/{self.slug}/map/publish/?{ASKED}", body, kind)
 
 
 @contextmanager
@@ -130,7 +129,7 @@ def answers(port: int) -> bool:
 def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
     installation: Installation, dataset: int, tmp_path: Path, point: str
 ) -> None:
-    browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
+    browser = Browser(installation.ask("sign_in", dataset=dataset, query=ASKED), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "upload"):
         seen = installation.ask("stored", dataset=dataset)
     assert seen["uploads"] == 0
@@ -152,7 +151,7 @@ def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
     installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
 ) -> None:
     """Confirming a quote again after a kill gives the release of the first confirmation."""
-    browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
+    browser = Browser(installation.ask("sign_in", dataset=dataset, query=ASKED), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
         seen = installation.ask("stored", dataset=dataset)
     assert (len(seen["releases"]), seen["spent"]) == ((1, 1_000_000) if paid else (0, 0))

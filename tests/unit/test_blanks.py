@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from dpgeo.blanks import BLANKS, trim
-from dpgeo.datasets.category_declaration import clean_categories, read_category
-from dpgeo.datasets.declaration import clean_attributes, clean_text, read_attribute
+from dpgeo.core.attributes import Attribute
+from dpgeo.datasets.declaration import Declaration
+from dpgeo.datasets.texts import clean_text
 from dpgeo.ingest.attributes import codes_of
 from dpgeo.ingest.position_formats import split_pairs
 from dpgeo.ingest.text import trimmed
@@ -21,8 +22,8 @@ from dpgeo.spatial.places import Places
 EVERYTHING = [chr(code) for code in range(sys.maxunicode + 1) if not 0xD800 <= code < 0xE000]
 
 
-def test_every_space_and_separator_of_unicode_is_a_blank() -> None:
-    spaces = {sign for sign in EVERYTHING if unicodedata.category(sign) in {"Zs", "Zl", "Zp"}}
+def test_every_space_separator_and_control_character_of_unicode_is_a_blank() -> None:
+    spaces = {sign for sign in EVERYTHING if unicodedata.category(sign) in {"Zs", "Zl", "Zp", "Cc"}}
     assert len(spaces) > 15
     spaces |= {sign for sign in EVERYTHING if sign.isspace()}
     assert spaces - set(BLANKS) == set()
@@ -53,13 +54,15 @@ def test_the_composed_form_of_a_trimmed_name_has_no_blanks_around_it() -> None:
 def test_places_categories_and_texts_have_no_blanks_around_them(blank: str) -> None:
     around = f"{blank}bus{blank}"
     assert number_of_key(around) == number_of_key("bus")
-    category = read_category(f"{blank}mode{blank} ={blank}Mode: {around},{blank}")
-    assert category == {"column": "mode", "title": "Mode", "values": ["bus"]}
-    declared = clean_categories([{"column": "mode", "values": [around]}])
-    assert declared[0]["values"] == ["bus"]
-    attribute = read_attribute(f"{blank}app: {around}")
-    assert attribute == {"column": "app", "values": ["bus"]}
-    assert clean_attributes([{"column": "app", "values": [around]}]) == [attribute]
+    lists = Declaration.changes()
+    typed = f"{blank}mode{blank} ={blank}Mode: {around},{blank}"
+    for category in (typed, {"column": around, "values": [around]}):
+        [declared] = lists.read({"categories": [category]}).given()["categories"]
+        assert declared.values == ("bus",)
+        assert declared.column in ("bus", "mode")
+    for attribute in (f"{blank}app: {around}", {"column": "app", "values": [around]}):
+        declared = lists.read({"public_attributes": [attribute]}).given()["public_attributes"]
+        assert declared == (Attribute("app", ("bus",)),)
     assert codes_of(pa.array([around, "tram"]), ["bus"]).tolist() == [0, 1]
     assert clean_text(around, field="title", longest=3) == "bus"
     first, second = split_pairs(pa.array([f"{blank}(52.5,{blank}13.4){blank}"]))

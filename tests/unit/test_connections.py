@@ -172,11 +172,28 @@ def test_a_request_after_an_upload_is_never_taken_from_its_body(port: int) -> No
         ("Content-Length: +5",),
         ("Transfer-Encoding: gzip",),
         ("Transfer-Encoding: chunked, gzip",),
+        ("Transfer-Encoding: chunked", "Content-Length: 5"),
     ],
 )
 def test_a_request_whose_length_is_doubtful_is_refused(port: int, lines: tuple[str, ...]) -> None:
     with opened(port, "POST / HTTP/1.1", *lines) as connection:
         assert rest(connection)[9:12] in {b"400", b"501"}
+
+
+@pytest.mark.parametrize("length", [(), ("Content-Length: 5",), (f"Content-Length: {9 << 20}",)])
+@pytest.mark.parametrize("version", ["1.0", "1.2"])
+@pytest.mark.parametrize("path", ["/", PIECE])
+def test_a_transfer_encoding_is_refused_in_a_version_that_has_none(
+    port: int, length: tuple[str, ...], version: str, path: str
+) -> None:
+    """The body would be taken for a second request, or for the first one by a proxy in front."""
+    kind = "Content-Type: application/offset+octet-stream"
+    lines = (kind, "Connection: keep-alive", "Transfer-Encoding: chunked", *length)
+    body = ("", "0\r\n\r\nGET /second HTTP/1.1", "Host: x")
+    with opened(port, f"PATCH {path} HTTP/{version}", *lines, *body) as connection:
+        answer = rest(connection)
+    assert answer[9:12] == b"400"
+    assert answer.count(b"HTTP/1.") == 1
 
 
 def test_a_header_with_an_underscore_does_not_replace_the_proxys(port: int) -> None:

@@ -98,7 +98,7 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
 def things() -> list[Any]:
     """Return all database objects that a write could have changed."""
     return [
-        list(Dataset.objects.order_by("pk").values("title", "frozen_at")),
+        list(Dataset.objects.order_by("pk").values("declaration", "frozen_at")),
         list(Upload.objects.order_by("pk").values("state")),
         list(Release.objects.order_by("pk").values("state", "job__state")),
         sorted(

@@ -38,7 +38,7 @@ def published(path: Path) -> Release:
     call_command(
         "ingest", str(path), "--create", "--dataset=speeds", "--title=Speeds",
         "--organisation=Roads", "--area=10,50,10.1,50.1", "--budget=2", "--person=who",
-        "--measure=speed = Speed of trips: 0 to 100 km/h", stdout=io.StringIO(),
+        "--measures=speed = Speed of trips: 0 to 100 km/h", stdout=io.StringIO(),
     )  # fmt: skip
     assert [each.title for each in Dataset.objects.get().measured] == ["Speed of trips"]
     call_command(

@@ -56,8 +56,9 @@ def test_invalid_choices_are_refused() -> None:
         quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
     fields = {**ASKED, "counting": "visits", "bound": 1}
-    with pytest.raises(InvalidInput, match="nothing to choose"):
+    with pytest.raises(InvalidInput) as refusal:
         quote_release(records, **fields, bounding="popular")
+    assert refusal.value.field == "bounding"
     clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
     with pytest.raises(InvalidInput, match="does not count in public places"):
         quote_release(make_dataset(), **clusters, bounding="popular")
@@ -74,6 +75,6 @@ def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None
     assert problem["field"] == "cells"
     assert remedy in problem["detail"]
 
-    typed = {"mechanism": "auto", "epsilon": "0.5", "bound": "3", "auto.cells": "2049"}
-    page = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", typed).content.decode()
-    assert remedy in page
+    typed = {"mechanism": "auto", "epsilon": "0.5", "bound": "3", "parameters.cells": "2049"}
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/", typed)
+    assert remedy in str(answer.context["form"].errors["parameters.cells"])

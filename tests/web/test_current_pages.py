@@ -12,12 +12,13 @@ from django.test import Client
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.datasets.data_protection import data_protection_set
-from dpgeo.datasets.models import DataProtection, Dataset
+from dpgeo.datasets.models import DataProtection
 from dpgeo.datasets.services import dataset_update
 from dpgeo.ground.regions import Region, region_save
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish
 from dpgeo.releases.services import release_withdraw
+from tests.makers import redeclare
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
@@ -46,7 +47,7 @@ def of_release(**facts: Any) -> Callable[[Release, Path], Any]:
 
 
 def of_dataset(**facts: Any) -> Callable[[Release, Path], Any]:
-    return lambda release, _: Dataset.objects.filter(pk=release.dataset_id).update(**facts)
+    return lambda release, _: redeclare(release.dataset, **facts)
 
 
 def of_publisher(**facts: Any) -> Callable[[Release, Path], Any]:

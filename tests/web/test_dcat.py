@@ -15,6 +15,7 @@ from django.test import Client
 
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.releases.models import Release
+from tests.makers import redeclare
 from tests.requirements import need
 from tests.series_maps import install_series
 from tests.unit.artefacts.releases import grid_release, partition_release
@@ -89,7 +90,7 @@ def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> No
     need(importlib.util.find_spec("pyshacl"), "pyshacl: make packages-full")
     import pyshacl
 
-    type(release.dataset).objects.update(licence=licence)
+    redeclare(release.dataset, licence=licence)
     shapes = rdflib().Graph().parse(SHAPES)
     read = graph("turtle")
     conforms, _, words = pyshacl.validate(read, shacl_graph=shapes, inference="rdfs")

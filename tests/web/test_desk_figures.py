@@ -92,10 +92,3 @@ def test_the_remaining_budget_for_points_is_shown_beside_the_one_for_counts() ->
         "For points: about 1 more like the last, ln 4 left of level ln 16 within 200 m"
         in desk.page("/desk/")
     )
-    quote = f"/desk/datasets/{dataset.slug}/quote"
-    query = "mechanism=planar-laplace&planar-laplace.level=ln+4&planar-laplace.radius=200&bound=3"
-    refused = desk.page(f"{quote}?{query}")
-    assert "There is no figure yet" in refused
-    assert '<dd class="num">ln 4</dd>' in refused
-    counted = desk.page(f"{quote}?mechanism=uniform-grid&epsilon=9")
-    assert '<dd class="num">2</dd>' in counted

@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import json
 import re
+from urllib.parse import urlencode
 
 import pytest
+from django.http import QueryDict
 
 from dpgeo.accounts.models import Role
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import Job
+from dpgeo.pages.desk.map_form import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
@@ -26,39 +29,32 @@ def dataset(desk: Desk) -> Dataset:
     return desk.declare(ready=True)
 
 
-def asked(**changes: str) -> dict[str, str]:
-    """Return the form data of a person who requests a release."""
-    typed = {
-        "title": "Evenings of May",
-        "description": "Nobody was there.",
-        "mechanism": "uniform-grid",
-        "uniform-grid.cells": "8",
-        "epsilon": "0.5",
-        "counting": "people",
-        "bound": "3",
-        "step": "review",
-    }
-    return typed | changes
+ASKED = {
+    "mechanism": "uniform-grid",
+    "parameters.cells": "8",
+    "epsilon": "0.5",
+    "counting": "people",
+    "bound": "3",
+}
+"""A request, as the query of its form."""
+
+NAMED = {"title": "Evenings of May", "description": "Nobody was there.", "licence": "CC BY 4.0"}
 
 
-def address(dataset: Dataset) -> str:
-    """Return the URL of the page for requesting releases of a dataset."""
-    return f"/desk/datasets/{dataset.slug}/release/"
+def address(dataset: Dataset, page: str, **changes: str) -> str:
+    """Return the address of a page of a request, "cost" or "publish"."""
+    return f"/desk/datasets/{dataset.slug}/map/{page}/?{urlencode(ASKED | changes)}"
 
 
-def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
-    """Request a quote, and return the form data that its button posts to pay for the release."""
-    page = desk.client.post(address(dataset), asked(**changes)).content.decode()
-    hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
-    return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {
-        "step": "spend"
-    }
+def token(desk: Desk, dataset: Dataset, **changes: str) -> str:
+    """Return the token of the page that pays for a request."""
+    sealed: str = desk.client.get(address(dataset, "publish", **changes)).context["token"]
+    return sealed
 
 
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("title", "", "This field is required."),
         ("epsilon", "0", "greater than zero"),
         ("epsilon", "0.1234567", "six decimals"),
         ("epsilon", "half", "is not a number"),
@@ -67,38 +63,54 @@ def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
         ("bound", "some", "whole number"),
         ("bound", "\u0661", "whole number"),
         ("mechanism", "magic", "not one of the available choices"),
-        ("uniform-grid.cells", "1000000000", "from 1 to 4096"),
+        ("parameters.cells", "1000000000", "from 1 to 4096"),
+        ("household", "11", "from 1 to 10"),
+        ("to_day", "2026-01-01", "is required with"),
+        ("guess.people", "0", "from 1 to"),
     ],
 )
-@pytest.mark.parametrize("step", ["review", "spend"])
 def test_it_shows_errors_at_their_fields_and_spends_nothing(
-    desk: Desk, dataset: Dataset, field: str, value: str, message: str, step: str
+    desk: Desk, dataset: Dataset, field: str, value: str, message: str
 ) -> None:
-    typed = receipt(desk, dataset) | asked(**{field: value, "step": step})
-    answer = desk.client.post(address(dataset), typed)
+    Dataset.objects.filter(pk=dataset.pk).update(columns={"time": "seen"})
+    valid = token(desk, dataset)
+    answer = desk.client.get(address(dataset, "cost", go="publish", **{field: value}))
     assert answer.status_code == 422
     errors = answer.context["form"].errors
-    assert message in str(errors[field])
+    assert message in str(errors.get(field) or errors["from_day"])
     page = answer.content.decode()
-    assert "Nobody was there." in page
-    if value and field not in {"counting", "mechanism"}:
+    if field != "mechanism":
         assert f'value="{value}"' in page
+    paying = address(dataset, "publish", **{field: value})
+    assert desk.client.get(paying).status_code == 302
+    desk.client.post(paying, NAMED | {"token": valid})
     assert spent(dataset) == 0
     assert not Release.objects.exists()
 
 
+def test_a_link_to_a_request_fills_in_its_form_and_options(desk: Desk, dataset: Dataset) -> None:
+    query = ASKED | {"household": "2", "bounding": "popular", "totals": "0"}
+    form = desk.client.get(address(dataset, "cost", **query)).context["form"]
+    assert form.quote is not None
+    asked = form.quote.request
+    assert (asked.household, asked.bounding, asked.totals, asked.bound) == (2, "popular", 0, 3)
+    again = ReleaseForm(QueryDict(form.query()).dict(), dataset=dataset)
+    assert again.asked == form.asked
+
+
 def test_it_asks_for_confirmation_before_spending(desk: Desk, dataset: Dataset) -> None:
-    page = desk.client.post(address(dataset), asked()).content.decode()
-    assert "Spend 0.5 and make the map" in page
-    assert "Left after" in page
-    assert ">1.5<" in page
+    answer = desk.client.get(address(dataset, "cost", go="publish"))
+    assert answer.status_code == 302
+    page = desk.client.get(answer["Location"]).content.decode()
+    assert "Spend 0.5 and publish" in page
+    assert "0.5 of 2; 1.5 is left" in page
     assert spent(dataset) == 0
     assert not Job.objects.filter(task="releases.run").exists()
 
 
 def test_a_confirmation_sent_repeatedly_is_paid_once(desk: Desk, dataset: Dataset) -> None:
-    sent = receipt(desk, dataset)
-    answers = [desk.client.post(address(dataset), sent) for _ in range(3)]
+    sent = NAMED | {"token": token(desk, dataset)}
+    answers = [desk.client.post(address(dataset, "publish"), sent) for _ in range(3)]
     release = Release.objects.get()
     assert {answer["Location"] for answer in answers} == {f"/desk/releases/{release.pk}/"}
     assert spent(dataset) == 500_000
@@ -111,26 +123,25 @@ def test_a_confirmation_sent_repeatedly_is_paid_once(desk: Desk, dataset: Datase
 
 
 def test_a_confirmation_of_somebody_else_is_refused(desk: Desk, dataset: Dataset) -> None:
-    sent = receipt(desk, dataset)
+    valid = token(desk, dataset)
     colleague = desk.signed_in("colleague", role=Role.STEWARD)
-    for token in (sent["token"], "", "nonsense"):
-        answer = colleague.post(address(dataset), sent | {"token": token})
+    for sealed in (valid, "", "nonsense"):
+        answer = colleague.post(address(dataset, "publish"), NAMED | {"token": sealed})
         assert answer.status_code == 422
-        assert "confirm it" in answer.content.decode()
     assert spent(dataset) == 0
 
 
 def test_a_confirmation_for_another_dataset_is_refused(desk: Desk, dataset: Dataset) -> None:
     other = desk.declare(ready=True, title="Other")
-    assert desk.client.post(address(other), receipt(desk, dataset)).status_code == 422
+    sent = NAMED | {"token": token(desk, dataset)}
+    assert desk.client.post(address(other, "publish"), sent).status_code == 422
     assert spent(other) == 0
 
 
 def test_a_confirmation_beyond_the_present_budget_is_refused(desk: Desk, dataset: Dataset) -> None:
-    sent = receipt(desk, dataset, epsilon="1.5")
+    sent = NAMED | {"token": token(desk, dataset, epsilon="1.5")}
     desk.request(dataset, epsilon="1")
-    answer = desk.client.post(address(dataset), sent)
-    assert answer.status_code == 422
+    answer = desk.client.post(address(dataset, "publish", epsilon="1.5"), sent, follow=True)
     assert "of 2 is left" in str(answer.context["form"].errors["epsilon"])
     assert spent(dataset) == 1_000_000
 

@@ -14,10 +14,11 @@ from pytest_django import Settings
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets import preview_slots, previews
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.storage import private_storage
 from dpgeo.ingest.preview import preview
+from tests.makers import redeclare
 from tests.web.desk import Desk, invented_rows, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -205,7 +206,7 @@ def test_a_trial_under_an_area_that_was_changed_meanwhile_is_not_kept(
 
     def change(*arguments: Any, **options: Any) -> Any:
         area = {**upload.dataset.study_area, "bbox": [9, 49, 11, 51]}
-        Dataset.objects.update(study_area=area, time_zone="Asia/Tokyo")
+        redeclare(upload.dataset, study_area=area, time_zone="Asia/Tokyo")
         return usual(*arguments, **options)
 
     monkeypatch.setattr(previews, "preview", change)

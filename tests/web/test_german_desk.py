@@ -16,9 +16,9 @@ from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
 from dpgeo.crowdsourcing.requests import NewCampaign
 from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import UploadState
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.jobs.phrase_field import read_phrase
 from dpgeo.releases.services import release_publish, release_run
@@ -61,7 +61,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         title="Bezirke",
         file=io.BytesIO(json.dumps(WARDS).encode()),
         created_by=desk.user,
-        provenance=PublicSource.read(SOURCE, field="public_source"),
+        provenance=PublicSource.read(SOURCE),
     )
     published = desk.request(dataset, title="Karte eins")
     assert release_run(release_id=published.pk)
@@ -92,8 +92,8 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         created_by=desk.user,
     )
     read = dataset.uploads.get(state=UploadState.READY)
-    priced = f"{dataset_page}quote?mechanism=uniform-grid&uniform-grid.cells=8&epsilon=0.5"
-    guessed = "&guess_people=100&guess_records=20&guess_share=0.01&bound=3&counting=people"
+    asked = "mechanism=uniform-grid&parameters.cells=8&epsilon=0.5&bound=3"
+    guessed = "&guess.people=100&guess.records=20&guess.share=0.01"
     return {
         "home": ("/desk/", "Was Sie noch veröffentlichen dürfen"),
         "ledger": ("/desk/ledger/", "Was ausgegeben wurde, wofür, von wem und wann."),
@@ -106,12 +106,9 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
         "upload": (f"/desk/uploads/{read.pk}/", "wird der Bericht nicht gezeigt"),
         "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
-        "new release": (
-            f"{dataset_page}release/",
-            "Orte, an denen eine Person gezählt",
-        ),
-        "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Daten wurden nicht gelesen"),
-        "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
+        "kinds": (f"{dataset_page}map/", "Was soll die Karte zeigen?"),
+        "cost": (f"{dataset_page}map/cost/?{asked}{guessed}", "Orte, an denen eine Person gezählt"),
+        "publish": (f"{dataset_page}map/publish/?{asked}", "ausgeben und veröffentlichen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
         "release": (f"/desk/releases/{published.pk}/", "Ihre Dateien werden nicht mehr"),
         "running": (f"/desk/releases/{waiting.pk}/", "0,5 dafür ist zurückgehalten"),

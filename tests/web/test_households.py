@@ -121,13 +121,13 @@ def test_records_have_no_households() -> None:
     records = make_dataset(unit=Unit.RECORD)
     asked = {**ASKED, "bound": 1, "counting": "visits"}
     assert read_request(records, **asked, household=1).household == 1
-    with pytest.raises(InvalidInput, match="does not say whose they are"):
+    with pytest.raises(InvalidInput, match="`household` must be 1"):
         read_request(records, **asked, household=2)
 
 
 def test_moved_points_protect_no_households() -> None:
     asked = {**ASKED, "mechanism": "planar-laplace", "parameters": {}, "epsilon": None}
-    with pytest.raises(InvalidInput, match="whoever travels together") as refusal:
+    with pytest.raises(InvalidInput, match="`household` must be 1") as refusal:
         read_request(make_dataset(), **asked, household=2)
     assert refusal.value.field == "household"
 

@@ -13,6 +13,7 @@ from dpgeo.accounts.models import Role
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets import layer_documents, layers
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import (
     domain_of,
     layer_kinds,
@@ -20,7 +21,6 @@ from dpgeo.datasets.layers import (
     public_layer_remove,
 )
 from dpgeo.datasets.models import Dataset, PublicLayer
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.services import dataset_discard
 from dpgeo.datasets.storage import private_storage
 from dpgeo.releases.models import Release
@@ -95,9 +95,9 @@ def test_a_layer_is_stored_whole_and_cut_to_the_area_when_used() -> None:
     ("changes", "field", "words"),
     [
         ({"name": "a b"}, "name", "letters, digits"),
-        ({"name": ""}, "name", "letters, digits"),
-        ({"name": "a" * 61}, "name", "60 characters"),
-        ({"kind": "lakes"}, "kind", "choose from zones"),
+        ({"name": ""}, "name", "is required"),
+        ({"name": "a" * 61}, "name", "at most 60"),
+        ({"kind": "lakes"}, "kind", "choose from density, places, zones"),
         ({"title": "x" * 201}, "title", "201 characters"),
         ({"file": io.BytesIO(b"\xff\xfe")}, "file", "UTF-8"),
         ({"file": io.BytesIO(b"{")}, "file", "Is not GeoJSON"),
@@ -211,7 +211,7 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
         title="Wards",
         file=io.BytesIO(json.dumps(wards(dataset)).encode()),
         created_by=None,
-        provenance=PublicSource.read(SOURCE, field="public_source"),
+        provenance=PublicSource.read(SOURCE),
     )
     request = {"mechanism": "zones", "parameters": {}, "epsilon": "0.5", "bound": 2}
     quote = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", request)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from fractions import Fraction
@@ -24,7 +25,7 @@ from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names
 from dpgeo.pages.desk.kinds import missing
-from dpgeo.pages.desk.settings import MapSettings
+from dpgeo.pages.desk.map_form import ReleaseForm
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.totals import SIGHTINGS, WEIGHTS
@@ -92,7 +93,7 @@ def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
     dataset = undecided(desk)
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     page = desk.page(address)
-    totals = re.findall(r'name="total"[^>]*>', page)
+    totals = re.findall(r'<input type="radio" name="total"[^>]*>', page)
     assert len(totals) == 3
     assert not any("checked" in each for each in totals)
     unsaid = desk.client.get(address, {"kind": "heat", "go": "publish"})
@@ -103,7 +104,7 @@ def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
     assert refused
     assert "Say how much may ever be published" in refused[1]
     assert '<div data-live="problem"></div>' in page
-    wrong = desk.client.get(address, {"other": "much", "go": "publish"})
+    wrong = desk.client.get(address, {"total": "much", "go": "publish"})
     assert "is not a number" in wrong.content.decode()
 
 
@@ -111,7 +112,7 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
     dataset = undecided(desk)
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     answer = desk.client.get(address, {"kind": "heat", "total": "1"})
-    cards = {card.key: card for card in answer.context["cards"]}
+    cards = {card.key: card.expected for card in answer.context["cards"]}
     assert [card.amount for card in cards.values()] == ["1", "0.5", "0.2"]
     assert cards["finest"].margin < cards["balanced"].margin < cards["private"].margin
     assert cards["finest"].metres < cards["balanced"].metres < cards["private"].metres
@@ -129,9 +130,10 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
     dataset = undecided(desk, ready=True)
     monkeypatch.setattr(Upload, "canonical_name", property(lambda _: 1 / 0))
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
-    answer = desk.client.get(address, {"total": "1", "people": people})
-    least, most = answer.context["shows_from"], answer.context["most_shown"]
-    assert least > answer.context["chosen"].margin
+    answer = desk.client.get(address, {"total": "1", "guess.people": people})
+    expects, most = answer.context["expects"], answer.context["most_shown"]
+    least = expects.shows_from
+    assert least > expects.margin
     assert most == int(people or 50_000) // least
     page = answer.content.decode()
     assert f"stands out from about {least} people" in page
@@ -139,14 +141,14 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
     assert "stands out from" not in desk.page(address)  # nobody has chosen a lifetime total yet
 
 
-def median_side(dataset: Dataset, settings: MapSettings) -> float:
-    """Run a map's mechanism on invented people, as many as `settings` assume in the data.
+def median_side(dataset: Dataset, form: ReleaseForm) -> float:
+    """Run a map's mechanism on invented people, as many as a form assumes in the data.
 
     Returns the median, over these people, of the side in metres of the square that a person is in.
     """
-    request = settings.request(settings.detail)
-    assert request is not None
-    invented = invent_people(dataset.area, settings.guessed_people)
+    assert form.quote is not None
+    request = form.quote.request
+    invented = invent_people(dataset.area, form.people)
     longitude, latitude = invented.degrees
     view = ArrayView(
         area=dataset.area,
@@ -163,7 +165,7 @@ def median_side(dataset: Dataset, settings: MapSettings) -> float:
     assert isinstance(drawn, PhasedRelease)
     boxes = drawn.boxes[drawn.phase == drawn.phase.max()]
     image = box_image(boxes, drawn.grid.shape)
-    first = np.searchsorted(invented.person, np.arange(settings.guessed_people))
+    first = np.searchsorted(invented.person, np.arange(form.people))
     cell = drawn.grid.locate(invented.x[first], invented.y[first])
     side = (boxes[:, 1] - boxes[:, 0])[image.ravel()[cell]]
     return float(np.median(side)) * drawn.grid.ground_cell_metres
@@ -174,22 +176,21 @@ def test_the_promised_detail_is_what_the_method_makes_of_so_many_people(
     desk: Desk, people: int
 ) -> None:
     dataset = undecided(desk)
-    given = {"total": "1", "detail": "private", "people": str(people)}
-    settings = MapSettings(dataset, given)
-    promised = next(card.usual for card in settings.cards() if card.chosen)
-    assert promised is not None
-    assert 1 / 2.1 < median_side(dataset, settings) / promised < 2.1
+    given = {"total": "1", "detail": "private", "guess.people": str(people)}
+    form = ReleaseForm(given, dataset=dataset)
+    [chosen] = [card.expected for card in form.cards() if card.chosen]
+    assert chosen is not None
+    assert chosen.usual is not None
+    assert 1 / 2.1 < median_side(dataset, form) / chosen.usual < 2.1
 
 
 @pytest.mark.parametrize("people", [50, 725, 1_000_000])
 def test_totals_that_so_many_people_cannot_afford_are_said_before(desk: Desk, people: int) -> None:
     dataset = undecided(desk)
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
-    answer = desk.client.get(address, {"total": "1", "people": str(people)})
-    settings: MapSettings = answer.context["settings"]
-    request = settings.request("balanced")
-    assert request is not None
-    expected = {total.counted: total for total in answer.context["chosen"].totals}
+    answer = desk.client.get(address, {"total": "1", "guess.people": str(people)})
+    request = answer.context["quote"].request
+    expected = {total.counted: total for total in answer.context["expects"].totals}
     assert len(expected) == 3
     noise = DiscreteLaplace(Fraction(1, 2) / 10 * WEIGHTS[request.counting][SIGHTINGS], 100)
     sightings = expected[Counted.SIGHTINGS]
@@ -205,7 +206,7 @@ def test_where_rows_are_protected_a_row_counts_once(desk: Desk) -> None:
     dataset = desk.declare(ready=True, unit="record")
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     assert "In how many places" not in desk.page(address)
-    assert MapSettings(dataset, {"places": "5"}).asked.bound == 1
+    assert "bound" not in ReleaseForm({"bound": "5"}, dataset=dataset).fields
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
@@ -255,7 +256,7 @@ def test_the_button_spends_what_it_says_or_nothing(desk: Desk) -> None:
     assert not Release.objects.exists()
 
 
-@pytest.mark.parametrize("change", [{"places": "5"}, {"kind": "gatherings"}])
+@pytest.mark.parametrize("change", [{"bound": "5"}, {"kind": "gatherings"}])
 def test_the_button_draws_the_map_that_its_page_shows(desk: Desk, change: dict[str, str]) -> None:
     """A choice that costs the same is agreed to like one that costs more."""
     dataset = undecided(desk, ready=True)
@@ -323,7 +324,7 @@ def test_nothing_of_the_file_reaches_the_later_steps(
     assert after == before
     picture = re.search(r'data-map="([^"]+)"', after["publish/"])
     assert picture is not None
-    assert desk.client.get(picture[1]).content.startswith(b"DPGM")
+    assert desk.client.get(html.unescape(picture[1])).content.startswith(b"DPGM")
 
 
 @pytest.mark.parametrize("kind", SUBJECTS)
@@ -344,6 +345,20 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     assert desk.client.get(picture.replace("map.bin", "none.bin")).status_code == 404
     stranger = desk.signed_in("nobody", role=None)
     assert stranger.get(picture).status_code == 404
+
+
+@pytest.mark.parametrize(("cells", "drawn"), [("1024", True), ("4096", False)])
+def test_a_map_too_large_for_the_website_is_not_rehearsed(
+    desk: Desk, cells: str, drawn: bool
+) -> None:
+    dataset = desk.declare()
+    home = f"/desk/datasets/{dataset.slug}/map"
+    asked = f"mechanism=uniform-grid&epsilon=1&parameters.cells={cells}&guess.people=100"
+    answer = desk.client.get(f"{home}/cost/?{asked}")
+    assert answer.context["quote"] is not None
+    assert bool(answer.context["picture"]) == drawn
+    status = desk.client.get(f"{home}/rehearsal/{asked}/map.bin").status_code
+    assert status == (200 if drawn else 404)
 
 
 def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
@@ -379,3 +394,13 @@ def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: De
     }
     names = desk.client.get("/desk/land.json", query).json()["names"]
     assert names == basemap_names(StudyArea.from_bounds(*sides))["names"]
+
+
+def test_the_basemap_of_a_dataset_is_only_for_members(desk: Desk) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/ground.json"
+    shapes = desk.client.get(address).json()
+    assert shapes["bounds"] == [10, 50, 10.1, 50.1]
+    assert shapes["area"]["type"] == "Polygon"
+    shown = {"bounds", "land", "inside", "coast", "names", "names_from"}
+    assert set(shapes["basemap"]) == shown
+    assert desk.signed_in("stranger", role=None).get(address).status_code == 404

@@ -22,9 +22,9 @@ from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Notion, Unit, guarantee
 from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.releases.oversight import findings_of, people_of, report_of, years_of
 from dpgeo.releases.services import release_publish
 from tests.makers import SOURCE, make_dataset, make_ready, make_release
@@ -114,7 +114,7 @@ def test_layers_declared_late_and_zones_around_a_house_are_found(
         name="late",
         title="Late",
         file=zones(0.05),
-        provenance=PublicSource.read(SOURCE, field="source"),
+        provenance=PublicSource.read(SOURCE),
     )
     late, small = sorted(words_of(desk), reverse=True)
     assert "The layer Late was declared after a file had been uploaded" in late

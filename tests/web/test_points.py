@@ -1,4 +1,4 @@
-"""Perturbed points: their separate ledger, their shards, and the stated guarantee."""
+"""Perturbed points: their separate ledger, and the stated guarantee."""
 
 from __future__ import annotations
 
@@ -28,23 +28,17 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import GeoInd
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
+from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
-from dpgeo.datasets.orphan_files import stored_names
-from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.jobs.lease import JobLease
-from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.services import LeaseLost
-from dpgeo.releases import sharding
+from dpgeo.jobs.models import JobState
+from dpgeo.privacy.positions import Reports
 from dpgeo.releases.blobs import new_blob_name
-from dpgeo.releases.models import Release, ReleaseShard
-from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
-from dpgeo.releases.sharding import SHARD_TASK
 from dpgeo.releases.states import ReleaseState
 from tests.makers import (
     SOURCE,
@@ -172,7 +166,7 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
         title="Census of 2021",
         file=io.BytesIO(document),
         created_by=None,
-        provenance=PublicSource.read(SOURCE, field="public_source"),
+        provenance=PublicSource.read(SOURCE),
     )
 
 
@@ -224,11 +218,9 @@ def telling(tmp_path: Path) -> Dataset:
     return new
 
 
-@pytest.mark.parametrize("rows", [50, 5_000_000], ids=["parts", "whole"])
 def test_declared_public_attributes_are_published_with_every_point(
-    telling: Dataset, client: Client, settings: Any, rows: int
+    telling: Dataset, client: Client
 ) -> None:
-    settings.DPGEO_ROWS_PER_SHARD = rows
     fields = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     release = make_release(telling, **fields)
     assert str(release.job.failure) == ""
@@ -282,211 +274,35 @@ def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
     assert ledger_of(dataset).spent_units == 0
 
 
-@pytest.fixture
-def small_parts(settings: Any) -> None:
-    """Divide the dataset's 200 rows into four shards."""
-    settings.DPGEO_ROWS_PER_SHARD = 50
+def test_a_large_file_is_perturbed_batch_by_batch(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.engine.reports.REPORTS", 7)
+    chunks: list[int] = []
 
+    def counted(reports: Reports) -> Reports:
+        chunks.append(len(reports.longitude))
+        return reports
 
-def part_files() -> list[str]:
-    return list(stored_names(private_storage(), "parts"))
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_a_large_file_is_perturbed_in_shards_that_stay_private(dataset: Dataset) -> None:
-    before = part_files()
+    monkeypatch.setattr("dpgeo.engine.reports.Reports", lambda *given: counted(Reports(*given)))
     release = make_release(dataset, **POINTS)
     assert (release.job.state, str(release.job.failure)) == (JobState.DONE, "")
     content = released_of(release).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 40
+    assert max(chunks) <= 7
     assert (np.diff(content.longitude) >= 0).all()
     assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
-    assert not ReleaseShard.objects.exists()
-    assert part_files() == before
-    assert not Job.objects.filter(task=SHARD_TASK).exists()
 
 
-@pytest.mark.usefixtures("small_parts")
-def test_the_release_consists_of_its_shards(
+def test_a_failure_after_the_noise_ends_the_release(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A release consists exactly of its shards.
-
-    Every shard has the reports of its own people, and the release contains them all unchanged.
-    """
-    points: list[Any] = []
-    decode = sharding.decode_shard
-
-    def watched(data: bytes) -> Any:
-        points.append(decode(data))
-        return points[-1]
-
-    monkeypatch.setattr(sharding, "decode_shard", watched)
-    release = make_release(dataset, **POINTS)
-    assert len(points) == 4
-    content = released_of(release).content
-    assert isinstance(content, PointsRelease)
-    together = np.concatenate([part.perturbed.longitude for part in points])
-    assert np.array_equal(np.sort(together), content.longitude)
-    assert all(part.trace == released_of(release).trace for part in points)
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_a_committed_shard_is_not_drawn_again(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A committed shard is not drawn again.
-
-    The worker is told to stop when two of the four shards have been written.
-    """
-    release = make_request(dataset, **POINTS)
-    write = sharding._commit_shard
-    written: list[int] = []
-
-    def told(part: ReleaseShard, drawn: Any) -> None:
-        if len(written) == 2:
-            raise SystemExit
-        written.append(part.number)
-        write(part, drawn)
-
-    monkeypatch.setattr(sharding, "_commit_shard", told)
-    with pytest.raises(SystemExit):
-        release_run(release_id=release.pk)
-    named = dict(ReleaseShard.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
-    assert len(named) == 2
-    release.refresh_from_db()
-    assert (release.blob_name, release.job.drawing) == ("", True)
-    monkeypatch.setattr(sharding, "_commit_shard", write)
-    read: dict[int, str] = {}
-    real = sharding._read
-    monkeypatch.setattr(
-        sharding, "_read", lambda part: read.update({part.number: part.blob_sha256}) or real(part)
-    )
-    assert release_run(release_id=release.pk)
-    assert named.items() <= read.items()
-    assert len(read) == 4
-    release.refresh_from_db()
-    assert release.blob_name
-    assert not ReleaseShard.objects.exists()
-    assert ledger_of(dataset).entries.count() == 1
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_only_complete_sets_of_shards_are_combined(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only complete sets of shards are combined.
-
-    Two of four shards are written, and the record of a third one is lost. All four are then drawn
-    again, since nobody may be in two of the combined shards.
-    """
-    release = make_request(dataset, **POINTS)
-    write, read = sharding._commit_shard, sharding._read
-    written: list[tuple[int, int]] = []
-
-    def lose_one(part: ReleaseShard, drawn: Any) -> None:
-        write(part, drawn)
-        written.append((part.number, part.total))
-        if len(written) == 2:
-            ReleaseShard.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
-            raise SystemExit
-
-    monkeypatch.setattr(sharding, "_commit_shard", lose_one)
-    with pytest.raises(SystemExit):
-        release_run(release_id=release.pk)
-    assert ReleaseShard.objects.count() == 3
-    old = set(ReleaseShard.objects.values_list("pk", flat=True))
-    together: list[ReleaseShard] = []
-
-    def watched(part: ReleaseShard) -> Any:
-        together.append(part)
-        return read(part)
-
-    monkeypatch.setattr(sharding, "_read", watched)
-    assert release_run(release_id=release.pk)
-    assert [(part.number, part.total) for part in together] == [(n, 4) for n in range(4)]
-    assert written == [(0, 4), (1, 4), *((n, 4) for n in range(4))]
-    assert not old & {part.pk for part in together}
-    release.refresh_from_db()
-    content = released_of(release).content
-    assert isinstance(content, PointsRelease)
-    assert len(content.longitude) == 40
-    assert part_files() == []
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_a_worker_without_the_lease_neither_creates_nor_discards_shards(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    release = make_request(dataset, **POINTS)
-    stale = JobLease(release.job_id, uuid.uuid4())
-    with pytest.raises(LeaseLost):
-        sharding._create_shards(release, stale, 4)
-    assert not ReleaseShard.objects.exists()
-    monkeypatch.setattr(sharding, "shard_run", Mock(side_effect=SystemExit))
-    with pytest.raises(SystemExit):
-        release_run(release_id=release.pk)
-    with pytest.raises(LeaseLost):
-        sharding.discard_shards(release, stale)
-    assert ReleaseShard.objects.count() == 4
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_a_shard_that_fails_after_its_noise_ends_the_release(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: Any) -> None:
-        raise RuntimeError
-
-    monkeypatch.setattr("dpgeo.privacy.meter.gather", broken)
+    monkeypatch.setattr("dpgeo.privacy.meter.gather", Mock(side_effect=RuntimeError))
     release = make_release(dataset, **POINTS)
     assert release.job.state == JobState.FAILED
     assert "broke off after noise was drawn" in str(release.job.failure)
     assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
-    assert ReleaseShard.objects.count() == 4
-    releases_sweep()
-    assert not ReleaseShard.objects.exists()
-    assert not Job.objects.filter(task=SHARD_TASK).exists()
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_a_shard_that_fails_before_its_noise_is_not_reported_as_free(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sharding, "read_and_draw", Mock(side_effect=MemoryError))
-    release = make_release(dataset, **POINTS)
-    assert (release.job.state, release.job.drawing) == (JobState.FAILED, True)
-    assert "its epsilon stays spent" in str(release.job.failure)
-    assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
-
-
-@pytest.mark.usefixtures("small_parts")
-def test_shards_of_two_versions_of_the_data_are_never_combined(
-    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Shards of two versions of the data are never combined.
-
-    A person is erased after one shard is written, so all shards are drawn again from the new
-    version.
-    """
-    release = make_request(dataset, **POINTS)
-    write = sharding._commit_shard
-    uploads: list[Any] = []
-
-    def erase_then(part: ReleaseShard, drawn: Any) -> None:
-        write(part, drawn)
-        uploads.append(part.upload_id)
-        if len(uploads) == 1:
-            newer = make_ready(dataset, tmp_path, rows=100)
-            Release.objects.filter(pk=release.pk).update(upload=newer)
-
-    monkeypatch.setattr(sharding, "_commit_shard", erase_then)
-    assert release_run(release_id=release.pk)
-    newest = Release.objects.get(pk=release.pk).upload_id
-    assert uploads[0] != newest
-    assert uploads[1:] == [newest] * 4
-    assert part_files() == []
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])

@@ -97,11 +97,7 @@ def public_names() -> set[str]:
 
 def test_a_quote_states_cost_remaining_budget_and_noise(dataset: Dataset) -> None:
     offer = quote(dataset, epsilon="0.8", parameters={"cells": "16"})
-    assert (offer.epsilon, offer.left_before, offer.left_after) == (
-        Fraction(4, 5),
-        Fraction(4),
-        Fraction(16, 5),
-    )
+    assert (offer.epsilon, offer.left_after) == (Fraction(4, 5), Fraction(16, 5))
     assert offer.more_like_this == 4
     assert offer.params.cells == 16
     assert sum(spend.epsilon for spend in offer.plan) == offer.epsilon
@@ -122,7 +118,7 @@ def test_a_record_counts_once(tmp_path: Path) -> None:
 def test_records_are_never_called_people(tmp_path: Path) -> None:
     dataset = make_dataset(unit="record")
     make_ready(dataset, tmp_path)
-    with pytest.raises(InvalidInput, match="give visits") as refused:
+    with pytest.raises(InvalidInput) as refused:
         make_request(dataset, bound=1, counting="people")
     assert refused.value.field == "counting"
     assert spent(dataset) == 0

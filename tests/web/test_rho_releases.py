@@ -32,8 +32,8 @@ from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_update
-from dpgeo.pages.desk.cost import places, protection
-from dpgeo.pages.desk.settings import SHARES, MapSettings
+from dpgeo.pages.desk.cost import bounds, protection
+from dpgeo.pages.desk.map_form import DETAILS, ReleaseForm
 from dpgeo.releases.currencies import Margins
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish
@@ -311,10 +311,11 @@ def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -
 
 
 def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
-    for detail, share in SHARES.items():
-        chosen = MapSettings(dataset, {"detail": detail})
-        request = chosen.request(detail)
-        assert request is not None
+    for key, detail in DETAILS.items():
+        share = detail.share
+        chosen = ReleaseForm({"detail": key}, dataset=dataset)
+        assert chosen.quote is not None
+        request = chosen.quote.request
         assert request.delta is not None
         price = dataset.ledger.price(request.cost(Unit.PERSON))
         assert 0.75 * share * dataset.ledger.total_units < price
@@ -326,10 +327,10 @@ def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
 
 
 def test_gaussian_noise_grows_with_the_root_of_the_places(dataset: Dataset) -> None:
-    factors = {number: factor for number, _, factor in places(MapSettings(dataset, {}))}
+    factors = {number: factor for number, _, factor in bounds(ReleaseForm({}, dataset=dataset))}
     assert factors == {1: "1", 5: "2.3", 20: "4.5"}
-    pure = MapSettings(make_dataset(slug="pure", budget=Fraction(3)), {})
-    assert {number: factor for number, _, factor in places(pure)} == {1: "1", 5: "5", 20: "20"}
+    pure = ReleaseForm({}, dataset=make_dataset(slug="pure", budget=Fraction(3)))
+    assert {number: factor for number, _, factor in bounds(pure)} == {1: "1", 5: "5", 20: "20"}
 
 
 def monthly(folder: Path) -> Dataset:

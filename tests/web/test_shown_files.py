@@ -28,7 +28,7 @@ from dpgeo.releases.released_layers import declarations_of
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
 from dpgeo.spatial.area import StudyArea
-from tests.makers import make_dataset, make_ready, make_release
+from tests.makers import make_dataset, make_ready, make_release, redeclare
 from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
 from tests.web.test_check_step import address, received, rows_at
@@ -75,7 +75,7 @@ def test_an_opened_file_is_on_record_whether_or_not_it_can_be_read(
 
 def test_a_file_that_was_confirmed_before_it_was_opened_is_on_record(desk: Desk) -> None:
     first = received(desk, rows_at(10.2, 50.2))
-    Dataset.objects.update(keep_raw=True)
+    redeclare(first.dataset, keep_raw=True)
     upload_confirm(upload=first, columns=COLUMNS)
     assert upload_ingest(upload_id=first.pk)
     assert 'id="points"' in desk.page(f"{address(first)}columns/")

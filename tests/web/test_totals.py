@@ -101,7 +101,7 @@ def test_single_records_need_no_totals() -> None:
     records = {**ASKED, "counting": "visits", "bound": 1}
     dataset = make_dataset(unit="record")
     assert quote_release(dataset, **records, totals=None).request.totals_plan is None
-    with pytest.raises(InvalidInput, match="all of which are counted"):
+    with pytest.raises(InvalidInput, match="`totals` must be 0"):
         quote_release(dataset, **records, totals=10)
 
 

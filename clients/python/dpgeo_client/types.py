@@ -99,6 +99,8 @@ class Columns(TypedDict):
     destination_longitude: str
     destination_latitude: str
     place: str
+    region: str
+    regions: str
     crs: str
     file_format: str
 

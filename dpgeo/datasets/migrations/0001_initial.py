@@ -26,121 +26,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("slug", models.SlugField(max_length=80, unique=True)),
-                ("title", models.CharField(max_length=200)),
-                ("description", models.TextField(blank=True)),
-                ("licence", models.CharField(default="CC BY 4.0", max_length=100)),
-                ("attribution", models.CharField(blank=True, max_length=300)),
                 (
-                    "contact",
-                    models.EmailField(
-                        blank=True,
-                        help_text="Where readers can write. Empty: to the organisation. Public.",
-                        max_length=254,
-                    ),
-                ),
-                (
-                    "keywords",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Words by which portals find it. Public.",
-                    ),
-                ),
-                (
-                    "themes",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Codes of the portals' themes, such as TRAN. Public.",
-                    ),
-                ),
-                (
-                    "covers_from",
-                    models.DateField(
-                        blank=True,
-                        help_text="First day of the survey, not of its rows. Public.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "covers_until",
-                    models.DateField(
-                        blank=True,
-                        help_text="Last day of the survey, not of its rows. Public.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "unit",
-                    models.CharField(
-                        choices=[
-                            ("person", "Person: all rows of one person"),
-                            ("record", "Record: one row"),
-                        ],
-                        default="person",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "row_noun",
-                    models.CharField(
-                        blank=True,
-                        default="",
-                        help_text="What a row is called, such as trip. Empty: by the unit.",
-                        max_length=20,
-                    ),
-                ),
-                (
-                    "study_area",
-                    models.JSONField(help_text="GeoJSON polygon, longitude first. Frozen."),
+                    "declaration",
+                    models.JSONField(help_text="What its owner declares about it. Public."),
                 ),
                 ("west", models.FloatField(editable=False)),
                 ("south", models.FloatField(editable=False)),
                 ("east", models.FloatField(editable=False)),
                 ("north", models.FloatField(editable=False)),
-                ("time_zone", models.CharField(default="UTC", help_text="Frozen.", max_length=60)),
-                (
-                    "public_attributes",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Columns that everybody may know of every report, with their values. Frozen.",
-                    ),
-                ),
-                (
-                    "measures",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Columns of numbers whose averages may be published, with limits. Frozen.",
-                    ),
-                ),
-                (
-                    "categories",
-                    models.JSONField(
-                        blank=True,
-                        default=list,
-                        help_text="Columns by whose values maps may be divided, with these values. Frozen.",
-                    ),
-                ),
                 (
                     "columns",
                     models.JSONField(
                         blank=True,
                         default=dict,
                         help_text="Which column holds what: person, longitude, latitude, time. Frozen.",
-                    ),
-                ),
-                (
-                    "new_files",
-                    models.CharField(
-                        choices=[
-                            ("replace", "A new file replaces the data"),
-                            ("append", "A new file is added to the data"),
-                        ],
-                        default="replace",
-                        help_text="What a further file does to the data. Frozen.",
-                        max_length=10,
                     ),
                 ),
                 (
@@ -197,13 +96,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "keep_raw",
-                    models.BooleanField(
-                        default=False,
-                        help_text="Keep uploaded files for a while after they were read; releases need them not.",
-                    ),
-                ),
-                (
                     "created_by",
                     models.ForeignKey(
                         null=True,
@@ -230,7 +122,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "ordering": ["title"],
+                "ordering": ["declaration__title"],
             },
         ),
         migrations.CreateModel(
@@ -419,17 +311,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("name", models.SlugField(max_length=60)),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("zones", "Zones: polygons to count in"),
-                            ("places", "Places"),
-                            ("density", "Density"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
+                ("kind", models.CharField(max_length=10)),
                 ("title", models.CharField(max_length=200)),
                 ("stored_name", models.CharField(max_length=255)),
                 ("sha256", models.CharField(max_length=64)),
@@ -710,31 +592,6 @@ class Migration(migrations.Migration):
             options={
                 "ordering": ["-created_at"],
             },
-        ),
-        migrations.AddConstraint(
-            model_name="dataset",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("unit__in", ["person", "record"])), name="dataset_unit_is_known"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dataset",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("new_files__in", ["replace", "append"])),
-                name="dataset_new_files_are_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="dataset",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("covers_from", None),
-                    ("covers_until", None),
-                    ("covers_from__lte", models.F("covers_until")),
-                    _connector="OR",
-                ),
-                name="dataset_period_begins_before_it_ends",
-            ),
         ),
         migrations.AddConstraint(
             model_name="dataprotection",

@@ -1,16 +1,14 @@
-"""Kinds of PostgreSQL columns, and the SQL that reads each kind.
-
-Every SQL expression here is total, which means that it fails for no value; `datasets.postgresql`
-says why.
-"""
+"""Kinds of PostgreSQL columns, and the SQL that selects each kind."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dpgeo.blanks import BLANKS
-from dpgeo.core.measures import Measure
+import psycopg
+
+from dpgeo.core.errors import Conflict
 from dpgeo.ingest.report import MAX_FIELD_BYTES
 
 WHOLE, FLOAT, DECIMAL, TEXT, UUID = "whole", "float", "decimal", "text", "uuid"
@@ -36,7 +34,7 @@ KINDS = {
 }
 """The kind of value, such as a whole number, that each type of PostgreSQL holds."""
 
-TOTAL = {
+SELECTED = {
     WHOLE: "{0}::bigint",
     FLOAT: "{0}::float8",
     DECIMAL: f"left({{0}}::text, {MAX_FIELD_BYTES + 1})",
@@ -49,59 +47,11 @@ TOTAL = {
     BOOLEAN: "{0}",
     BYTES: f"substr({{0}}, 1, {MAX_FIELD_BYTES + 1})",
 }
-"""For each kind of column, SQL that reads it without an error, whatever the value."""
+"""SQL that selects each kind of column, without an error for any value.
 
-DEGREES = {
-    WHOLE: "{0}::float8",
-    FLOAT: "{0}::float8",
-    DECIMAL: (
-        "CASE WHEN abs({0}) < 1e-300 THEN 0::float8 WHEN abs({0}) <= 360 THEN {0}::float8 END"
-    ),
-}
-"""SQL that reads a column of degrees as float64; what is not a number becomes null or NaN.
-
-Decimal numbers too small for float64 become 0, because the database would raise an error.
+Infinite times become nulls, decimal numbers become texts, and long texts are cut beyond the length
+at which a row is refused.
 """
-
-TRIMMED = (
-    'btrim({0}::text COLLATE "C", E\''
-    + "".join(f"\\u{ord(character):04X}" for character in BLANKS)
-    + "')"
-)
-"""SQL for a text without the blanks around it.
-
-They are written by their numbers: PostgreSQL has not all of the escapes that Python has, and takes
-the letter of one that it does not know.
-"""
-
-SHORT = f"octet_length({{0}}::text) <= {MAX_FIELD_BYTES}"
-"""SQL condition that a text is at most MAX_FIELD_BYTES long; other functions get no longer one."""
-
-PERSONS = {
-    WHOLE: "{0}::bigint",
-    UUID: '{0}::text COLLATE "C"',
-    TEXT: (
-        f"CASE WHEN {SHORT} THEN "
-        f"regexp_replace(normalize({TRIMMED}, NFC), '^(-?[0-9]{{{{1,15}}}})\\.0+$', '\\1') END"
-    ),
-}
-"""SQL for the identifier by which persons are grouped: the text that `ingest.persons` hashes."""
-
-VALUES = {
-    WHOLE: "{0}::float8",
-    FLOAT: "{0}::float8",
-    DECIMAL: (
-        "CASE WHEN abs({0}) < 1e-300 THEN 0::float8 WHEN abs({0}) < 1e300 THEN {0}::float8 END"
-    ),
-    BOOLEAN: "{0}::integer::float8",
-}
-"""For each kind of column, SQL that reads a number to be averaged as float64.
-
-`ingest.measures` reads the same values from files.
-"""
-
-CODED = (TEXT, UUID, WHOLE, BOOLEAN)
-"""Kinds of columns that may hold a category, whose distinct values are then fetched."""
 
 GROWING = (WHOLE, DATE, LOCAL, MOMENT)
 """Kinds of a column that may be declared as growing: rows added later have greater values."""
@@ -109,11 +59,21 @@ GROWING = (WHOLE, DATE, LOCAL, MOMENT)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its quoted name, its type's name and its kind ("" if not supported)."""
+    """A column of a table: its name, its type's name and its kind ("" if not supported)."""
 
-    quoted: str
+    name: str
     type_name: str
     kind: str
+
+    @property
+    def quoted(self) -> str:
+        """The column's name in SQL."""
+        return quoted(self.name)
+
+    @property
+    def selected(self) -> str:
+        """SQL for the column's values."""
+        return SELECTED[self.kind].format(self.quoted)
 
 
 def quoted(name: str) -> str:
@@ -121,30 +81,48 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def bounded(column: Column) -> str:
-    """Return SQL for a column's values, with texts cut beyond the greatest accepted length."""
-    return (
-        TOTAL[column.kind].format(column.quoted) if column.kind in (TEXT, BYTES) else column.quoted
+def columns_of(connection: psycopg.Connection, table: str) -> dict[str, Column]:
+    """Return the columns of a table by name, in the table's order."""
+    found = connection.execute(f"SELECT * FROM {table} LIMIT 0".encode()).description or []
+    types = connection.adapters.types
+    columns = {}
+    for each in found:
+        info = types.get(each.type_code)
+        name = info.name if info and each.type_code == info.oid else ""
+        columns[each.name] = Column(each.name, name, KINDS.get(name, ""))
+    return columns
+
+
+def declared_columns(
+    columns: Mapping[str, Column], folder: str, names: Collection[str]
+) -> list[Column]:
+    """Return the named columns. Raises Conflict if one is missing or cannot be read."""
+    for name in names:
+        if name not in columns or not columns[name].kind:
+            raise Conflict(
+                "The table {table!r} has no column {name!r} of a type that can be read; make a "
+                "view that casts it.",
+                table=folder,
+                name=name,
+            )
+    return [columns[name] for name in dict.fromkeys(names)]
+
+
+def growing_column(columns: Mapping[str, Column], name: str) -> Column:
+    """Return the column that tells which rows are new. Raises Conflict."""
+    column = columns.get(name)
+    if column is None or column.kind not in GROWING:
+        raise does_not_grow(name)
+    return column
+
+
+def does_not_grow(name: str) -> Conflict:
+    """Return the error for a column that was declared as growing and cannot be used as such."""
+    return Conflict(
+        "The column {name!r} cannot say which rows are new: it must exist, and hold whole numbers, "
+        "dates or times.",
+        name=name,
     )
-
-
-def step_of(column: Column, measure: Measure) -> str:
-    """Return SQL for the number of the step, from 0 on, to which a value is rounded.
-
-    Equal steps divide the range between the measure's limits; values beyond it are moved to its
-    ends. The result is that of `Measure.to_steps`, also halfway between two steps (half to even);
-    it is null if the value is missing or not finite.
-    """
-    value = VALUES[column.kind].format(column.quoted)
-    low, high = (f"{limit!r}::float8" for limit in (measure.low, measure.high))
-    span = measure.high - measure.low
-    above = f"(least(greatest({value}, {low}), {high}) - {low})"
-    # PostgreSQL raises an error for a quotient that is too small for float64, so only values that
-    # are at least a quarter of a step above the lower limit are divided.
-    least = f"{span / (4 * measure.steps)!r}::float8"
-    step = f"round({measure.steps} * ({above} / {span!r}::float8))::bigint"
-    finite = f"{value} > '-Infinity'::float8 AND {value} < 'Infinity'::float8"
-    return f"CASE WHEN {finite} THEN CASE WHEN {above} < {least} THEN 0 ELSE {step} END END"
 
 
 def arrow_type(column: Column) -> Any:
@@ -164,18 +142,3 @@ def arrow_type(column: Column) -> Any:
         BYTES: pa.binary(),
     }
     return types.get(column.kind, pa.string())
-
-
-def accepted_names(person: str, column: Column) -> list[str]:
-    """Return SQL conditions for the identifiers that `hash_persons` accepts."""
-    from dpgeo.ingest.persons import EXPONENT, LONG_FLOAT, MISSING
-
-    if column.kind != TEXT:
-        return [f"{column.quoted} IS NOT NULL"]
-    missing = ", ".join("'" + word + "'" for word in MISSING)
-    return [
-        f"{person} IS NOT NULL",
-        f"lower({person}) NOT IN ({missing})",
-        f"CASE WHEN {SHORT.format(column.quoted)} "
-        f"THEN {TRIMMED.format(column.quoted)} !~ '{EXPONENT}|{LONG_FLOAT}' END",
-    ]

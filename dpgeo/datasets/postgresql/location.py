@@ -1,35 +1,33 @@
-"""Databases whose tables can be registered as data, and reading of the rows that were recorded."""
+"""Databases whose tables can be registered as data, and reading of their rows."""
 
 from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import psycopg
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.postgresql.columns import Column
-from dpgeo.datasets.postgresql.errors import refusal
-from dpgeo.datasets.postgresql.rows import (
-    Query,
-    batches_of,
-    checksum_of,
+from dpgeo.datasets.postgresql.columns import (
+    WHOLE,
+    Column,
+    arrow_type,
     columns_of,
+    declared_columns,
     growing_column,
-    select_query,
-    snapshot_condition,
-    tables_of,
 )
+from dpgeo.datasets.postgresql.errors import refusal
 from dpgeo.datasets.postgresql.session import MOST_SECONDS, connected, quoted_table
 from dpgeo.datasets.sources import Location, SourceFile
 from dpgeo.datasets.storage import work_folder
-from dpgeo.ingest.batch import PREVIEW_ROWS
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Schema
 
@@ -38,8 +36,35 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+ROWS = 32_768
+"""Number of rows that are fetched at a time."""
+
 PREVIEW_SECONDS = 20
 """Longest time that the database may work on one query while somebody waits for a page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Rows of a table in which the column `column`, which only grows, is in a range of values.
+
+    The values, as PostgreSQL writes them, are greater than `after` and at most `until`. `after` is
+    None for all rows from the beginning, and `until` is None before the rows are read. `rows` is
+    how many rows the table had up to `until` when they were read; before that, up to `after`.
+    """
+
+    column: str
+    after: str | None = None
+    until: str | None = None
+    rows: int = 0
+
+    @classmethod
+    def of(cls, file: SourceFile) -> Span | None:
+        """Return the span of a recorded table, or None if no growing column is declared."""
+        return cls(*json.loads(file.stamp)) if file.stamp else None
+
+    def recorded(self, file: SourceFile) -> SourceFile:
+        """Return what stands for a table, with this span."""
+        return replace(file, stamp=json.dumps([self.column, self.after, self.until, self.rows]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +79,7 @@ class TableLocation(Location):
 
     def check_growing(self, folder: str, as_of: str) -> None:
         """Raise Conflict unless the table has a column `as_of` of whole numbers, days or times."""
-        with self.reading(folder, PREVIEW_SECONDS) as connection:
+        with self._session(folder, PREVIEW_SECONDS) as connection:
             growing_column(columns_of(connection, quoted_table(folder)), as_of)
 
     def files(self, folder: str) -> list[SourceFile]:
@@ -63,8 +88,8 @@ class TableLocation(Location):
         Raises InvalidInput if it cannot be read, or Conflict if the database does not answer.
         """
         name = quoted_table(folder)
-        with self.reading(folder, PREVIEW_SECONDS) as connection:
-            if self._encoding(connection) != "UTF8":
+        with self._session(folder, PREVIEW_SECONDS) as connection:
+            if connection.execute("SHOW server_encoding").fetchone() != ("UTF8",):
                 raise InvalidInput("The database's encoding must be UTF8.", field="folder")
             if not columns_of(connection, name):
                 raise InvalidInput("The table has no columns.", field="folder")
@@ -77,99 +102,42 @@ class TableLocation(Location):
 
         with work_folder() as scratch:
             path = scratch / "head.parquet"
-            with self.reading(folder, PREVIEW_SECONDS) as connection:
-                columns = columns_of(connection, quoted_table(folder))
-                known = {name: each for name, each in columns.items() if each.kind}
-                query = f"{select_query(known.values(), folder)} LIMIT {PREVIEW_ROWS}"
-                head = next(tables_of(connection, query, (), known), None)
+            with self._session(folder, PREVIEW_SECONDS) as connection:
+                columns = [
+                    each
+                    for each in columns_of(connection, quoted_table(folder)).values()
+                    if each.kind
+                ]
+                head = next(_tables(connection, folder, columns, f"LIMIT {PREVIEW_ROWS}"), None)
             if head is None:
                 raise InvalidInput("The table has no rows.", field="folder")
             pq.write_table(head, path)
             yield path
 
-    def recorded(self, folder: str, file: SourceFile, as_of: str, schema: Schema) -> SourceFile:
-        """Return `file`, which stands for the table, with what identifies the table's present rows.
+    @contextmanager
+    def reading(
+        self, folder: str, file: SourceFile, schema: Schema, tally: Tally
+    ) -> Iterator[tuple[SourceFile, Iterator[Batch]]]:
+        """Yield what identifies the table's rows, and the rows, all in one transaction.
 
-        That is their number, a checksum and the greatest value of `as_of`, a column that only
-        grows, or "" for none. Raises Conflict if the table cannot be used.
+        If a growing column is declared, these are the rows of the recorded span or, if it has no
+        end yet, those up to the greatest value now. Raises Conflict if the table cannot be read,
+        or has no new rows.
         """
-        if file.footer:
-            return file
-        with self.reading(folder) as connection:
+        with self._session(folder) as connection:
             columns = columns_of(connection, quoted_table(folder))
-            stamp = ""
-            if as_of:
-                column = growing_column(columns, as_of)
-                query = f"SELECT max({column.quoted})::text FROM {quoted_table(folder)}"
-                (greatest,) = connection.execute(query.encode()).fetchone() or (None,)
-                stamp = json.dumps([as_of, greatest])
-            stamped = replace(file, stamp=stamp)
-            number, checksum = checksum_of(connection, folder, stamped, columns, schema)
-            return replace(stamped, size=number, footer=checksum)
-
-    def rows(
-        self,
-        folder: str,
-        file: SourceFile,
-        schema: Schema,
-        key: bytes,
-        tally: Tally,
-        *,
-        erased: Collection[bytes],
-        people: tuple[int, int] | None,
-        between: tuple[int, int] | None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Yield the canonical rows of the snapshot.
-
-        Raises Conflict if the table has other rows now.
-        """
-        from dpgeo.ingest.source_rows import rows_of_batches
-
-        with self.reading(folder) as connection:
-            columns = self.checked(connection, folder, file, schema)
-            wanted = {name: columns[name] for name in schema.wanted.values()}
-            query = Query()
-            condition = snapshot_condition(file, columns, query)
-            text = f"{select_query(wanted.values(), folder)} WHERE {condition}"
-            if schema.unit is Unit.RECORD:
-                # If records are counted in several passes or shards, they are told apart by their
-                # position in the result, so every query must return them in the same order.
-                text += " ORDER BY " + ", ".join(str(place + 1) for place in range(len(wanted)))
-            tables = tables_of(connection, text, query.values, wanted)
-            yield from rows_of_batches(
-                batches_of(tables, schema, tally, file.size),
-                schema,
-                key,
-                tally,
-                erased=erased,
-                people=people,
-                between=between,
-            )
-
-    def checked(
-        self, connection: psycopg.Connection, folder: str, file: SourceFile, schema: Schema
-    ) -> dict[str, Column]:
-        """Return the table's columns by name.
-
-        Raises Conflict if its rows are not the snapshot's.
-        """
-        columns = columns_of(connection, quoted_table(folder))
-        if checksum_of(connection, folder, file, columns, schema) != (file.size, file.footer):
-            raise Conflict(
-                "The table {table!r} does not have the rows that were recorded: some were changed "
-                "or deleted or, without a column that only grows, added. Have the table read "
-                "again.",
-                table=folder,
-            )
-        return columns
-
-    @staticmethod
-    def _encoding(connection: psycopg.Connection) -> str:
-        (name,) = connection.execute("SHOW server_encoding").fetchone() or ("",)
-        return str(name)
+            selected = declared_columns(columns, folder, schema.wanted.values())
+            where, values = "", list[str]()
+            if span := Span.of(file):
+                column = growing_column(columns, span.column)
+                span = _ended(connection, folder, column, span)
+                file = span.recorded(file)
+                where, values = _within(column, span)
+            tables = _tables(connection, folder, selected, where, values)
+            yield file, _batches(tables, schema, tally)
 
     @contextmanager
-    def reading(self, folder: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
+    def _session(self, folder: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
         """Open a read-only transaction, each of whose queries may take `seconds` seconds.
 
         Errors of the database become Conflicts (`postgresql.errors`).
@@ -181,3 +149,93 @@ class TableLocation(Location):
             kind, refused = refusal(folder, error)
             logger.error("registered table: %s", kind)
             raise refused from None
+
+
+def _ended(connection: psycopg.Connection, folder: str, column: Column, span: Span) -> Span:
+    """Return a span that ends, if it has no end yet, with the greatest value now.
+
+    Raises Conflict if no row is new, or if rows that were not read before have smaller values, as
+    those of a transaction that was committed late.
+    """
+    if span.until is not None:
+        return span
+    where, _ = _within(column, Span(span.column))
+    query = (
+        f"SELECT max({column.quoted})::text, count(*), "
+        f"count(*) FILTER (WHERE {column.quoted} <= $1::text::{column.type_name}) "
+        f"FROM {quoted_table(folder)} {where}"
+    )
+    found = connection.execute(query.encode(), [span.after]).fetchone()
+    greatest, rows, before = found or (None, 0, 0)
+    if before > span.rows:
+        raise Conflict(
+            "The table {table!r} has rows that were not there when it was last read, though their "
+            "{column!r} is not greater than what was read then. Give these rows greater values.",
+            table=folder,
+            column=column.name,
+        )
+    if span.after is not None and rows == before:
+        raise Conflict("The table {table!r} has no new rows.", table=folder)
+    return replace(span, until=greatest, rows=rows)
+
+
+def _within(column: Column, span: Span) -> tuple[str, list[str]]:
+    """Return SQL for the rows of a span, and its parameters.
+
+    Infinite days and times are left out: no later value would be greater.
+    """
+    conditions = [f"{column.quoted} IS NOT NULL"]
+    if column.kind != WHOLE:
+        conditions.append(f"isfinite({column.quoted})")
+    values = []
+    for sign, limit in ((">", span.after), ("<=", span.until)):
+        if limit is not None:
+            values.append(limit)
+            conditions.append(f"{column.quoted} {sign} ${len(values)}::text::{column.type_name}")
+    return f"WHERE {' AND '.join(conditions)}", values
+
+
+def _tables(
+    connection: psycopg.Connection,
+    folder: str,
+    columns: Sequence[Column],
+    rest: str,
+    values: Sequence[Any] = (),
+) -> Iterator[pa.Table]:
+    """Yield the rows of a table, `ROWS` at a time; `rest` is SQL that follows the table's name."""
+    import pyarrow as pa
+
+    selected = ", ".join(each.selected for each in columns)
+    query = f"SELECT {selected} FROM {quoted_table(folder)} {rest}"
+    names, types = [each.name for each in columns], [arrow_type(each) for each in columns]
+    with connection.cursor("dpgeo_rows", binary=True) as cursor:
+        cursor.execute(query.encode(), list(values))
+        for rows in iter(partial(cursor.fetchmany, ROWS), []):
+            arrays = [
+                pa.array(each, kind)
+                for each, kind in zip(zip(*rows, strict=True), types, strict=True)
+            ]
+            yield pa.table(arrays, names=names)
+
+
+def _batches(tables: Iterator[pa.Table], schema: Schema, tally: Tally) -> Iterator[Batch]:
+    """Yield each table as a batch, and add its number of rows to `tally.read`.
+
+    How many rows will follow is not known, so a batch's `total` is 0.
+    """
+    from dpgeo.ingest.parquet_reader import check_type
+
+    done = 0
+    for table in tables:
+        if not done:
+            for role, name in schema.wanted.items():
+                check_type(role, table.schema.field(name))
+        rows = np.arange(done, done + table.num_rows, dtype=np.int64) + 1
+        done += table.num_rows
+        tally.read += table.num_rows
+        yield Batch(rows, _fields(table, schema.wanted), done, 0)
+
+
+def _fields(table: pa.Table, wanted: Mapping[str, str]) -> dict[str, Any]:
+    """Return a table's columns by what they hold, such as "longitude"."""
+    return {role: table.column(name).combine_chunks() for role, name in wanted.items()}

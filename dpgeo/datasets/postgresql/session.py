@@ -11,13 +11,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.postgresql.columns import quoted
-from dpgeo.datasets.postgresql.lists import NumbersDumper
 
 LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
 
@@ -45,10 +43,7 @@ SESSION = {
     "cursor_tuple_fraction": "1.0",
     "idle_in_transaction_session_timeout": f"{MOST_SECONDS}s",
 }
-"""Settings of each database session, which fix how the database writes values as text.
-
-A checksum is computed from these texts.
-"""
+"""Settings of each database session, which fix how the database writes values as text."""
 
 
 @contextmanager
@@ -61,7 +56,6 @@ def connected(address: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Con
     given.setdefault("application_name", "dpgeo")
     connection = psycopg.connect(**given, cursor_factory=psycopg.RawCursor)
     connection.server_cursor_factory = psycopg.RawServerCursor
-    connection.adapters.register_dumper(np.ndarray, NumbersDumper)
     try:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True

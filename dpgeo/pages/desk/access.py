@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import cast
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.shown_files import upload_shown
 from dpgeo.jobs.models import Job
+from dpgeo.pages.rendering import say
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 
@@ -19,6 +24,18 @@ from dpgeo.releases.states import ReleaseState
 def person(request: HttpRequest) -> User:
     """Return the signed-in user of a request. Use this only in views behind `login_required`."""
     return cast(User, request.user)
+
+
+@contextmanager
+def report(request: HttpRequest, done: str = "") -> Iterator[None]:
+    """Tell the user on the next page that something was `done`, or why a service refused it."""
+    try:
+        yield
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+    else:
+        if done:
+            messages.success(request, done)
 
 
 def need(user: User, dataset: Dataset, action: str) -> Dataset:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -14,13 +13,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.models import Organisation, Role
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.dataset_budgets import proposal_approve
 from dpgeo.datasets.models import Proposal
 from dpgeo.datasets.proposals import lacks_second, proposal_decide, proposals_seen_by
 from dpgeo.jobs.models import JobState
-from dpgeo.pages.desk.access import person
-from dpgeo.pages.rendering import say
+from dpgeo.pages.desk.access import person, report
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 
@@ -69,13 +66,10 @@ def decide(request: HttpRequest, proposal_id: int) -> HttpResponse:
     managed = [each.pk for each in organisations_of(user)]
     proposals = Proposal.objects.filter(dataset__organisation__in=managed)
     proposal = get_object_or_404(proposals.select_related("dataset"), pk=proposal_id)
-    try:
-        if "approve" in request.POST:
+    if "approve" in request.POST:
+        with report(request, gettext("Approved. The budget holds from now on.")):
             proposal_approve(proposal=proposal, by=user)
-            messages.success(request, gettext("Approved. The budget holds from now on."))
-        else:
+    else:
+        with report(request, gettext("Refused. The budget stays as it was.")):
             proposal_decide(proposal=proposal, by=user, approve=False)
-            messages.success(request, gettext("Refused. The budget stays as it was."))
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
     return redirect("desk-approvals")

@@ -15,12 +15,10 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.selectors import organisations_of
-from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaigns_of
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
-from dpgeo.pages.desk.access import person
-from dpgeo.pages.rendering import say
+from dpgeo.pages.desk.access import person, report
 
 PAGE_CAMPAIGNS = 50
 
@@ -44,17 +42,10 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @require_POST
 def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
     """Rename a campaign (a stored list of tasks), and set whether it is shared."""
-    try:
-        campaign = campaign_change(
-            campaign=_own(request, campaign_id),
-            name=request.POST.get("name", ""),
-            shared="shared" in request.POST,
-            by=person(request),
-        )
-    except InvalidInput as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext("Saved: {name}.").format(name=campaign.name))
+    campaign = _own(request, campaign_id)
+    name, shared = request.POST.get("name", ""), "shared" in request.POST
+    with report(request, gettext("Saved: {name}.").format(name=name.strip())):
+        campaign_change(campaign=campaign, name=name, shared=shared, by=person(request))
     return redirect("desk-campaigns")
 
 

@@ -22,8 +22,7 @@ from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
-from dpgeo.datasets.category_declaration import category_line
-from dpgeo.datasets.measure_declaration import measure_line
+from dpgeo.datasets.layers import zone_layers
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.previews import declared_columns, upload_preview, upload_understand
 from dpgeo.datasets.selectors import rests_on_columns
@@ -154,11 +153,12 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
         unit=dataset.unit,
         frozen=not chooses,
         unit_frozen=bool(dataset.frozen_at),
+        layers=zone_layers(dataset),
         initial=offered.to_json()
         | {
             "unit": dataset.unit,
-            "measures": "\n".join(map(measure_line, dataset.measured)),
-            "categories": "\n".join(map(category_line, dataset.categorised)),
+            "measures": dataset.measures,
+            "categories": dataset.categories,
         },
     )
 

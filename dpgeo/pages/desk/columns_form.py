@@ -11,15 +11,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.declaration import Declaration
+from dpgeo.datasets.form_fields import form_fields
 from dpgeo.ingest.declared_formats import POSITION_SENTENCES, TIME_SENTENCES, USUAL_TIMES
 from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.schema import Columns, Role
-from dpgeo.pages.desk.declared_column_fields import (
-    categories_field,
-    measures_field,
-    read_categories,
-    read_measures,
-)
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
@@ -61,18 +57,6 @@ class ColumnsForm(DeskForm):
             "the two above."
         ),
     )
-    unit = forms.ChoiceField(
-        required=False,
-        label=_("Who is protected"),
-        widget=forms.RadioSelect,
-        choices=[
-            (Unit.PERSON.value, _("Each person, with all their rows")),
-            (
-                Unit.RECORD.value,
-                _("Each row by itself: only where nobody has two rows, or no column says whose"),
-            ),
-        ],
-    )
     person = forms.ChoiceField(
         required=False,
         label=_("Person"),
@@ -102,6 +86,20 @@ class ColumnsForm(DeskForm):
             "rankings of places."
         ),
     )
+    region = forms.ChoiceField(
+        required=False,
+        label=_("Region"),
+        help_text=_(
+            "Only for a table with one row for each person and region, instead of a position. You "
+            "declare that each row depends on its own person alone, and that no two rows have the "
+            "same person, region and slice."
+        ),
+    )
+    regions = forms.ChoiceField(
+        required=False,
+        label=_("Layer of the regions"),
+        help_text=_("The declared zones whose keys the column above holds."),
+    )
     crs = forms.CharField(
         required=False,
         max_length=20,
@@ -123,8 +121,6 @@ class ColumnsForm(DeskForm):
         label=_("File format"),
         help_text=_("The whole file is read in this format, whatever it begins with."),
     )
-    measures = measures_field()
-    categories = categories_field()
     encoding = forms.CharField(required=False, widget=forms.HiddenInput)
     delimiter = forms.CharField(required=False, widget=forms.HiddenInput)
     unnamed = forms.CharField(required=False, widget=forms.HiddenInput)
@@ -140,15 +136,20 @@ class ColumnsForm(DeskForm):
         unit: str,
         frozen: bool,
         unit_frozen: bool,
-        initial: Mapping[str, str] | None = None,
+        layers: Sequence[str] = (),
+        initial: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
+        self.fields |= form_fields(Declaration, ("unit", "measures", "categories"))
+        self.fields["unit"].required = False
         self.declared_unit = unit
         if unit_frozen:
             del self.fields["measures"], self.fields["categories"]
             del self.fields["unit"]
             if unit == Unit.RECORD:
                 del self.fields["person"]
+        choices: Any = self.fields["regions"]
+        choices.choices = [("", gettext("The only one")), *((name, name) for name in layers)]
         self._offer("time_format", {"": USUAL_TIMES, **TIME_SENTENCES})
         self._offer("position_format", POSITION_SENTENCES)
         offered: Any = self.fields["file_format"]
@@ -181,14 +182,6 @@ class ColumnsForm(DeskForm):
         """Return the field of a column's role, given as "columns.longitude" or as "longitude"."""
         return name.removeprefix("columns.")
 
-    def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures (columns to average), one per line."""
-        return read_measures(self.cleaned_data["measures"])
-
-    def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories (columns with listed values), one per line."""
-        return read_categories(self.cleaned_data["categories"])
-
     def clean(self) -> dict[str, Any]:
         """Require a geometry column or two coordinate columns, and a person column to protect
         people.
@@ -197,6 +190,8 @@ class ColumnsForm(DeskForm):
         if self.chosen_unit == Unit.PERSON and not values.get("person"):
             self.add_error("person", gettext("Choose the column that says whose row it is."))
         longitude, latitude = values.get("longitude"), values.get("latitude")
+        if values.get("region"):
+            return values
         if values.get("geometry"):
             if longitude or latitude:
                 words = gettext("Choose this or longitude and latitude, not both.")

@@ -1,21 +1,19 @@
-"""Page on privacy and cost, where the owner chooses the detail and sees a map of invented
-people.
-"""
+"""Page of a request: its cost, its privacy, and a map of invented people."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from fractions import Fraction
 from math import ceil, sqrt
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.core.cache import cache
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
@@ -25,29 +23,41 @@ from dpgeo.artefacts.promises import (
     COUNTS_CERTAIN,
     TOGETHER,
     TOGETHER_CERTAIN,
-    Bound,
-    Presence,
     bound_of,
     of_one_map,
 )
-from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import ZCDP, PureDP, Unit
-from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.core.guarantees import GeoInd, Notion
+from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
 from dpgeo.pages import privacy_diagrams
+from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.kinds import missing
+from dpgeo.pages.desk.map_form import ReleaseForm, read_fields
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, Card, MapSettings
+from dpgeo.pages.desk.request_form import request_fields
 from dpgeo.pages.rendering import say
-from dpgeo.phrases import Phrase, translatable
-from dpgeo.releases.rehearsal import INVENTED_PEOPLE, Rehearsed, rehearse
-from dpgeo.releases.requests import rho_for, share_of
+from dpgeo.phrases import translatable
+from dpgeo.releases.quotes import release_forecast
+from dpgeo.releases.rehearsal import Rehearsed, rehearse
+from dpgeo.releases.requests import price_request
 
 REHEARSED_SECONDS = 600
+
+MAX_REHEARSED = 1 << 20
+"""Largest number of regions of a map of invented people, which the website itself draws."""
+
+SUGGESTED_TOTALS = ("0.5", "1", "2")
+"""Suggested lifetime totals of epsilon for all maps of the same people; none is preselected."""
+
+SUGGESTED_BOUNDS = (1, 5, 20)
+"""Suggested contribution bounds: in how many cells, zones or places one person may count.
+
+With the first, every figure is a number of people. On four datasets, maps with larger bounds were
+hardly better, or were worse (docs/bounding.md).
+"""
 
 TOTAL = translatable(
     "{verdict}, if all of it is used: a guess is right at most {times} times in 100."
@@ -73,237 +83,177 @@ renderer in the scripts. On public pages, this object is in the HTML.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
-    """A mechanism for the chosen kind of map, with the URL of its map of invented people.
+def typed_fields(query: QueryDict) -> dict[str, str]:
+    """Return the last text of each field that is not empty.
 
-    `query` is the query string of the page with this mechanism chosen.
+    An offered number and the field for another one have the same name.
     """
-
-    key: str
-    title: str
-    chosen: bool
-    picture: str
-    query: str
+    return {name: texts[-1] for name in query if (texts := [*filter(None, query.getlist(name))])}
 
 
 @login_required
 @require_safe
 def cost(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for the amount of detail and, the first time, for the lifetime total."""
+    """Show the form of a request with its figures; `go` leads on if nothing is wrong."""
     dataset = dataset_for(request, slug, "request")
-    settings = MapSettings(dataset, request.GET)
-    if missing(settings.kind, dataset):
-        return redirect(f"{reverse('desk-kind', args=[slug])}?kind={settings.kind.key}")
+    form = ReleaseForm(typed_fields(request.GET), dataset=dataset)
+    if missing(form.subject, dataset):
+        return redirect(f"{reverse('desk-kind', args=[slug])}?kind={form.subject.key}")
     asks = request.GET.get("go") == "publish"
-    problem = first_problem(request, settings) if asks else ""
-    cards = settings.cards()
-    chosen = next(card for card in cards if card.chosen)
-    if asks and not problem and chosen.amount and not chosen.problem:
-        return redirect(f"{reverse('desk-publish', args=[slug])}?{settings.query()}")
+    problems = first_problems(request, form)
+    if asks and not problems and form.quote:
+        return redirect(f"{reverse('desk-publish', args=[slug])}?{form.query()}")
+    typed_bound = form.typed.get("bound", "")
+    wrong = bool(form.errors) or (asks and bool(problems))
     context = {
         "dataset": dataset,
         "steps": steps(5),
-        "settings": settings,
-        "cards": cards,
-        "chosen": chosen,
-        "problem": problem,
-        "invented_unless_guessed": str(INVENTED_PEOPLE),
-        "totals": totals(settings),
-        "places": places(settings),
+        "form": form,
+        "quote": form.quote,
+        "asked": form.asked,
+        "cards": form.cards(),
+        "problems": problems if asks or form.errors else [],
+        "totals": totals(form),
+        "other_total": "" if form.total_text in SUGGESTED_TOTALS else form.total_text,
+        "bounds": bounds(form),
+        "other_bound": "" if typed_bound in map(str, SUGGESTED_BOUNDS) else typed_bound,
         "may_grant": may(person(request), dataset, "set_budget"),
-        **expected(settings, chosen),
-        **protection(settings),
-        **pictures(settings),
+        **expected(form),
+        **protection(form),
+        **pictures(form),
     }
-    return render(request, "desk/cost.html", context, status=422 if problem else 200)
+    return render(request, "desk/cost.html", context, status=422 if wrong else 200)
 
 
-def first_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Return the first problem that prevents publishing the map, as text; "" if there is none."""
-    problem = total_problem(request, settings)
-    return problem or settings.people_problem or next(iter(settings.problems.values()), "")
-
-
-def total_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Return what is wrong with the lifetime total of epsilon, or "" if nothing is.
+def first_problems(request: HttpRequest, form: ReleaseForm) -> list[str]:
+    """Return what prevents publishing the map: the missing lifetime total, or the form's errors.
 
     This total is needed even for a map of moved points, because its page also states the total for
     counts.
     """
-    if not settings.undecided or settings.shared:
-        return ""
-    if not may(person(request), settings.dataset, "set_budget"):
-        words = gettext("An administrator of {name} has to say how much may ever be published.")
-        return words.format(name=settings.dataset.organisation)
-    return settings.total_problem
+    if form.undecided and not form.shared:
+        if not may(person(request), form.dataset, "set_budget"):
+            words = gettext("An administrator of {name} has to say how much may ever be published.")
+            return [words.format(name=form.dataset.organisation)]
+        if not form.total_text:
+            return [gettext("Say how much may ever be published about these people.")]
+    labels = {name: f"{form[name].label}: " for name in form.fields if name != "total"}
+    return [
+        f"{labels.get(name, '')}{words}" for name, errors in form.errors.items() for words in errors
+    ]
 
 
-def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
+def totals(form: ReleaseForm) -> list[tuple[str, str, bool]]:
     """Return the suggested lifetime totals: each epsilon, its meaning, and whether it is chosen."""
-    delta = settings.dataset.ledger.delta or Fraction(0)
+    delta = form.dataset.ledger.delta or Fraction(0)
     return [
         (
             text,
             say(bound_of(parse_epsilon(text), delta).line(TOTAL, TOTAL_CERTAIN)),
-            not settings.other_text and text == settings.total_text,
+            text == form.total_text,
         )
         for text in SUGGESTED_TOTALS
     ]
 
 
-def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
-    """Return the numbers of places in which one person may count, as offered on the page.
+def bounds(form: ReleaseForm) -> list[tuple[int, bool, str]]:
+    """Return the suggested bounds, whether each is chosen, and how many times the noise it brings.
 
-    Each is a tuple of the number, whether it is chosen, and how many times larger the noise is than
-    with one place: Laplace noise grows with the number, Gaussian noise with its square root, which
-    is rounded up.
+    Laplace noise grows with the bound, Gaussian noise with its square root, which is rounded up.
     """
+    gaussian = form.dataset.ledger.is_zcdp and Notion.ZCDP in form.mechanism.notions
+    chosen = form.typed.get("bound", "1")
     return [
         (
-            number,
-            text == settings.places_text,
-            f"{ceil(10 * sqrt(number)) / 10:g}" if settings.is_gaussian() else text,
+            bound,
+            str(bound) == chosen,
+            f"{ceil(10 * sqrt(bound)) / 10:g}" if gaussian else f"{bound}",
         )
-        for text in SUGGESTED_PLACES
-        for number in (int(text),)
+        for bound in SUGGESTED_BOUNDS
     ]
 
 
-def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
-    """Return how many places can stand out, given the owner's estimate of the number of people.
+def expected(form: ReleaseForm) -> dict[str, Any]:
+    """Return what to expect of the request, from public numbers and the owner's guess alone.
 
-    For maps of averages, return how exact the means will be. Only public numbers are used. The
-    result is {} for maps of neither people nor averages, and before a lifetime total is chosen.
+    `most_shown` is an upper bound on the number of places whose counts stand out from the noise.
     """
-    if card.means:
-        return {"means": card.means}
-    if not settings.asks_places or card.shows_from is None:
+    if form.quote is None:
         return {}
-    most = settings.most_shown(card.shows_from)
-    return {"shows_from": card.shows_from, "most_shown": most, "bare": most < FEW_SHOWN}
+    expects = form.expected(form.quote.request)
+    context: dict[str, Any] = {"expects": expects}
+    if form.asks_bound and expects.shows_from is not None and not expects.means:
+        most = form.people * form.quote.request.bound // expects.shows_from
+        context |= {"most_shown": most, "bare": most < FEW_SHOWN}
+    return context
 
 
-def protection(settings: MapSettings) -> dict[str, Any]:
-    """Return the chosen map's privacy promise and cost, and what is left of the budget."""
-    ledger = settings.ledger
-    if settings.is_points or ledger is None:
-        return {}
-    epsilon = settings.epsilon(settings.detail)
-    if not epsilon:
-        return {"nothing_left": True}
-    people = settings.asked.household
-    try:
-        cost = of_one_person(settings, ledger, epsilon, people)
-    except DpgeoError:
-        return {}
-    promise, price = of_one_map(cost, settings.dataset.row_noun, people), ledger.price(cost)
-    if people > 1:
-        epsilon = cost.epsilon
+def protection(form: ReleaseForm) -> dict[str, Any]:
+    """Return the map's privacy promise and cost, and what is left of the budget."""
+    quote = form.quote
+    if quote is None or isinstance(quote.cost, GeoInd):
+        return {"nothing_left": form.nothing_left}
+    ledger, household = quote.ledger, quote.request.household
+    promise = of_one_map(quote.cost, form.dataset.row_noun, household)
     total = bound_of(ledger.total, ledger.delta or Fraction(0))
+    # If these people also have a budget for points, the sentence is about maps of counts alone.
+    lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
     return {
         "promise": promise,
         "scale": privacy_diagrams.scale(promise.bound.right, total.right),
-        "together": together(settings, total),
-        "epsilon": epsilon,
+        "together": total.line(*lines),
+        "epsilon": quote.request.epsilon if household == 1 else quote.epsilon,
         "delta": ledger.delta_text,
         "total": ledger.total,
-        "before": ledger.left,
-        "after": ledger.epsilon_left(price),
+        "after": ledger.epsilon_left(quote.price),
         "used": 100 - 100 * ledger.left_units / ledger.lifetime_units,
-        "width": 100 * price / ledger.lifetime_units,
+        "width": 100 * quote.price / ledger.lifetime_units,
     }
 
 
-def of_one_person(
-    settings: MapSettings, ledger: Ledger, epsilon: Fraction, people: int
-) -> Presence:
-    """Return each person's guarantee if a household of `people` persons may lose `epsilon` in all.
-
-    Raises InvalidInput if nothing is left for one person.
-    """
-    unit = Unit(settings.dataset.unit)
-    rho = rho_for(ledger, MECHANISMS[settings.method], epsilon, people)
-    if rho is None or ledger.delta is None:
-        return PureDP(share_of(epsilon, people), unit)
-    return ZCDP(rho, ledger.delta, unit)
+def pictures(form: ReleaseForm) -> dict[str, Any]:
+    """Return the address of a map of invented people, and those of other methods' maps."""
+    if form.budget is None:
+        # Until there is a total, the map is drawn for the middle one of those suggested.
+        form = ReleaseForm({**form.typed, "total": SUGGESTED_TOTALS[1]}, dataset=form.dataset)
+    methods = []
+    for key in mechanisms_about(form.subject):
+        same = form if key == form.mechanism.key else _by(form, key)
+        methods.append((gettext(MECHANISMS[key].title), same is form, picture(same), same.query()))
+    return {"picture": picture(form), "methods": methods if len(methods) > 1 else []}
 
 
-def together(settings: MapSettings, total: Bound) -> Phrase:
-    """Return the sentence on what all maps of the same people reveal together.
-
-    If these people also have a budget for points, the sentence is about maps of counts alone.
-    """
-    ledger = settings.shared or settings.dataset.ledger
-    lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
-    return total.line(*lines)
+def _by(form: ReleaseForm, key: str) -> ReleaseForm:
+    """Return a form that asks another mechanism for the same."""
+    typed = typed_fields(QueryDict(form.query(mechanism=key)))
+    return ReleaseForm(typed, dataset=form.dataset)
 
 
-def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the URL of a map of invented people by the chosen method; all methods, if several."""
-    if settings.left is None and not settings.is_points:
-        # Until a total is chosen, the picture shows the map for the middle one of the suggested
-        # totals.
-        settings = MapSettings(
-            settings.dataset,
-            {
-                "kind": settings.kind.key,
-                "total": SUGGESTED_TOTALS[1],
-                "places": str(settings.asked.bound),
-                "column": settings.column,
-                **settings.options,
-            },
-        )
-    methods = [
-        Method(
-            key,
-            gettext(MECHANISMS[key].title),
-            key == settings.method,
-            picture_address(settings, method=key),
-            settings.query(method=key),
-        )
-        for key in settings.methods
-    ]
-    return {
-        "picture": picture_address(settings),
-        "methods": methods if len(methods) > 1 else [],
-    }
-
-
-def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the URL of a map of invented people; it contains the settings."""
-    values: dict[str, str] = {
-        "kind": settings.kind.key,
-        "method": settings.method,
-        "detail": settings.detail,
-        "total": settings.total_text,
-        "ledger": settings.shared_text,
-        "people": str(settings.people),
-        "places": str(settings.asked.bound),
-        "column": settings.column,
-        **settings.options,
-    }
-    return reverse(
-        "desk-rehearsal",
-        args=[
-            settings.dataset.slug,
-            urlsafe_base64_encode(json.dumps(values | changes).encode()),
-            "map.bin",
-        ],
-    )
+def picture(form: ReleaseForm) -> str:
+    """Return the address of a map of invented people, which contains the request; "" if none."""
+    if form.quote is None or form.quote.forecast.regions > MAX_REHEARSED:
+        return ""
+    fields = {"guess.people": str(form.invented), **request_fields(form.asked)}
+    return reverse("desk-rehearsal", args=[form.dataset.slug, urlencode(fields), "map.bin"])
 
 
 @login_required
 @require_safe
-def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
-    """Return one file of a map that the chosen mechanism draws of invented people."""
+def rehearsal(request: HttpRequest, slug: str, asked: str, name: str) -> HttpResponse:
+    """Return one file of a map that a requested mechanism draws of invented people."""
     dataset = dataset_for(request, slug, "request")
-    chosen = MapSettings(dataset, read_settings(settings))
-    # The map's epsilon depends on what is left of the budget, so it is part of the cache's key.
-    key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
+    key = f"rehearsal-{dataset.pk}-{asked}"
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
-        drawn = rehearsed(dataset, chosen)
+        fields = typed_fields(QueryDict(asked))
+        try:
+            priced = price_request(dataset, read_fields(fields))
+            people = max(1, int(fields.get("guess.people", "")))
+            if release_forecast(dataset=dataset, request=priced).regions > MAX_REHEARSED:
+                raise Http404("Too large to be drawn for a look.")
+            drawn = rehearse(dataset, priced, people)
+        except (DpgeoError, ValueError):
+            raise Http404("No such rehearsal.") from None
         # Keep the map only if it has a second file, of shapes, which the browser asks for next.
         if len(drawn.files) > 1:
             cache.set(key, drawn, REHEARSED_SECONDS)
@@ -316,21 +266,12 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     return answer
 
 
-def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
-    """Return the chosen map of invented people. Raises Http404 if it cannot be drawn."""
-    try:
-        wanted = chosen.request(chosen.detail)
-        if wanted is None:
-            raise Http404("Nothing to draw.")
-        return rehearse(dataset, wanted, chosen.people)
-    except DpgeoError as refusal:
-        raise Http404(say(refusal)) from None
-
-
-def read_settings(text: str) -> dict[str, str]:
-    """Return the settings contained in a URL from `picture_address`. Raises Http404."""
-    try:
-        values = json.loads(urlsafe_base64_decode(text[:2000]))
-        return {name: str(value) for name, value in values.items()}
-    except (ValueError, AttributeError, RecursionError):
-        raise Http404("No such rehearsal.") from None
+@login_required
+@require_safe
+def ground(request: HttpRequest, slug: str) -> JsonResponse:
+    """Return a dataset's basemap as JSON with the keys basemap, area and bounds."""
+    area = dataset_for(request, slug).area
+    shapes = basemap(area) | basemap_names(area)
+    answer = JsonResponse({"basemap": shapes, "area": area.to_geojson(), "bounds": area.bounds})
+    answer["Cache-Control"] = "private, max-age=600"
+    return answer

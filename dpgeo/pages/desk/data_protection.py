@@ -4,62 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
-from dpgeo.datasets.data_protection import data_protection_of, data_protection_set
+from dpgeo.datasets.data_protection import (
+    ProcessingDeclaration,
+    data_protection_of,
+    data_protection_set,
+)
+from dpgeo.datasets.form_fields import form_fields
 from dpgeo.datasets.models import LegalBasis
 from dpgeo.pages.assessment import assessment_parts
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 
-FIELDS = ("controller", "purpose", "basis", "basis_detail", "retention", "contact")
-
-
-def _area(rows: int) -> forms.Textarea:
-    return forms.Textarea(attrs={"rows": rows})
-
 
 class DataProtectionForm(DeskForm):
     """The form for what owners tell the public about the processing."""
 
-    controller = forms.CharField(
-        max_length=300, label=_("Who"), help_text=_("The controller: name and postal address.")
-    )
-    purpose = forms.CharField(
-        max_length=5000, label=_("Why"), widget=_area(4), help_text=_("What the maps are for.")
-    )
-    basis = forms.ChoiceField(
-        label=_("Legal basis"), choices=[(each, _(words)) for each, words in LegalBasis.choices]
-    )
-    basis_detail = forms.CharField(
-        max_length=5000,
-        required=False,
-        label=_("Law or details"),
-        widget=_area(2),
-        help_text=_("Such as the section of the law that sets the task."),
-    )
-    retention = forms.CharField(
-        max_length=5000,
-        label=_("How long the rows are kept"),
-        widget=_area(2),
-        help_text=_("Maps contain no rows and stay."),
-    )
-    contact = forms.CharField(
-        max_length=300,
-        label=_("Contact"),
-        help_text=_("Where people can ask and object, such as the data protection officer."),
-    )
+    def __init__(self, *given: Any, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.fields |= form_fields(ProcessingDeclaration, ProcessingDeclaration.model_fields)
 
 
 @login_required
@@ -70,7 +43,7 @@ def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
     dataset = dataset_for(request, slug, "edit")
     stated = data_protection_of(dataset)
     initial: dict[str, Any] = (
-        {name: getattr(stated, name) for name in FIELDS}
+        {name: getattr(stated, name) for name in ProcessingDeclaration.model_fields}
         if stated
         else {
             "controller": dataset.organisation.name,

@@ -20,6 +20,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.number_text import number_text
 from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.declaration import time_zones
+from dpgeo.datasets.declaration_form import SIDES
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.same_people import open_warnings
@@ -28,7 +29,7 @@ from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names, plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.desk.forms import CURRENCY, FINDING, DatasetForm, licence_choices
+from dpgeo.pages.desk.forms import CURRENCY, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
 from dpgeo.releases.currencies import SEVERAL, USUAL_DELTA, usual_margins
 from dpgeo.spatial.area import StudyArea
@@ -69,21 +70,8 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
     try:
         return dataset_create(
             organisation=values["organisation"],
-            title=values["title"],
-            description=values["description"],
-            licence=values["licence"],
-            attribution=values["attribution"],
-            keep_raw=values["keep_raw"],
-            row_noun=values["row_noun"],
-            new_files=values["new_files"],
-            **{name: values[name] for name in FINDING},
-            unit=values["unit"],
-            study_area=form.study_area or {},
+            **form.facts(),
             leave_out_water=values.get("leave_out_water", False),
-            time_zone=values["time_zone"],
-            public_attributes=values["public_attributes"],
-            measures=values["measures"],
-            categories=values["categories"],
             budget=values["budget"],
             ledger=values["ledger"],
             accounting=form.currency,
@@ -121,13 +109,9 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def changes_of(form: DatasetForm) -> dict[str, Any]:
     """Return the form's values under the model's field names."""
-    names = (
-        *("title", "description", "licence", "attribution", *FINDING),
-        *("unit", "row_noun", "new_files", "time_zone", "budget", "keep_raw"),
-    )
-    changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
-    if not changes.get("new_files"):
-        changes.pop("new_files", None)
+    changes = form.facts()
+    if "budget" in form.fields:
+        changes["budget"] = form.cleaned_data["budget"]
     if changes.get("budget", 0) is None:
         # The budget field was left empty, which is allowed while the dataset has no budget.
         del changes["budget"]
@@ -135,13 +119,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         changes["accounting"] = form.currency
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
-    if "public_attributes" in form.changed_data:
-        changes["public_attributes"] = form.cleaned_data["public_attributes"]
-    for name in ("measures", "categories"):
-        if name in form.changed_data:
-            changes[name] = form.cleaned_data[name]
     if form.study_area:
-        changes["study_area"] = form.study_area
         changes["leave_out_water"] = form.cleaned_data.get("leave_out_water", False)
     if form.named_place:
         changes[PLACE] = form.named_place
@@ -180,7 +158,7 @@ def currencies(dataset: Dataset | None) -> dict[str, Any]:
 def land(request: HttpRequest) -> HttpResponse:
     """Return land and place names in a box as JSON, for the map on which an area is chosen."""
     try:
-        sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
+        sides = [float(number_text(request.GET[name])) for name in SIDES]
         area = StudyArea.from_bounds(*sides)
     except (KeyError, ValueError):
         return HttpResponseBadRequest("Give west, south, east and north in degrees.")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from django import forms
 from django.forms.renderers import DjangoTemplates
 from django.utils.translation import gettext_lazy as _
 
-from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.declaration_form import ServiceForm
 from dpgeo.pages.rendering import say
+from dpgeo.phrases import Phrase
 
 
 class DeskRenderer(DjangoTemplates):
@@ -18,27 +17,14 @@ class DeskRenderer(DjangoTemplates):
     field_template_name = "desk/field.html"
 
 
-class DeskForm(forms.Form):
+class DeskForm(ServiceForm):
     """A form that shows errors next to their fields, including errors raised by services."""
 
     default_renderer = DeskRenderer
-    use_required_attribute = False
 
-    def add_refusal(self, refusal: DpgeoError) -> None:
-        """Show a service's error at the field that it names, or above the form."""
-        name = self.field_of(refusal.field)
-        message = say(refusal)
-        self.add_error(name if name in self.fields else None, message)
-
-    def add_refusals(self, refusals: Iterable[DpgeoError]) -> None:
-        """Show errors of declared facts at their fields, except where one is shown already."""
-        for refusal in refusals:
-            if self.field_of(refusal.field) not in self.errors:
-                self.add_refusal(refusal)
-
-    def field_of(self, name: str) -> str:
-        """Return the form's field for an input, given the name that services use for that input."""
-        return name
+    def say(self, phrase: Phrase) -> str:
+        """Return a phrase in the reader's language, with its figures."""
+        return say(phrase)
 
 
 def all_files_field() -> forms.BooleanField:

@@ -1,22 +1,16 @@
-"""Drawings on the desk: budget bars, study areas, grids and error charts."""
+"""Budget bars on the desk."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-import shapely
 from django.db.models import Q
 from django.utils.translation import gettext
-from numpy.typing import NDArray
 
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import UNFINISHED, Job
-from dpgeo.releases.quotes import Advice
-from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
 """Largest number of future releases shown as dashes in a budget bar; more would blur together."""
@@ -96,136 +90,3 @@ def net_by_job(ledger: Ledger) -> dict[object, int]:
     for job, units in entries:
         net[job] = net.get(job, 0) + units
     return {job: units for job, units in net.items() if units > 0}
-
-
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """A study area as an SVG path in a box of `width` by `height` units."""
-
-    path: str
-    width: float
-    height: float
-
-    @property
-    def view_box(self) -> str:
-        """Return the SVG view box, with space for a frame around the outline."""
-        return f"-6 -6 {self.width + 12:.1f} {self.height + 12:.1f}"
-
-
-OUTLINE_WIDTH = 360.0
-OUTLINE_HEIGHT = 300.0
-FINEST_MESH = 1.5
-"""Smallest visible cell, in units of the drawing; smaller cells would blur into solid black."""
-
-
-def outline_of(area: StudyArea) -> Outline:
-    """Draw a study area in Web Mercator, simplified to a quarter of a unit of the drawing."""
-    west, south, east, north = area.mercator_bounds
-    scale = min(OUTLINE_WIDTH / (east - west), OUTLINE_HEIGHT / (north - south))
-
-    def project(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-        x, y = to_mercator(degrees[:, 0], degrees[:, 1])
-        return np.column_stack([(x - west) * scale, (north - y) * scale])
-
-    shape = shapely.simplify(shapely.transform(area.shape, project), 0.25)
-    polygons = getattr(shape, "geoms", [shape])
-    rings = [ring for polygon in polygons for ring in (polygon.exterior, *polygon.interiors)]
-    path = "".join(
-        "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in ring.coords[:-1]) + "Z" for ring in rings
-    )
-    return Outline(path, round((east - west) * scale, 1), round((north - south) * scale, 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Mesh:
-    """A grid drawn over an outline: cell size and top left corner, in the outline's units."""
-
-    cell: float
-    left: float
-    top: float
-    across: int
-
-    @property
-    def visible(self) -> bool:
-        """Whether the grid lines can be told apart."""
-        return self.cell >= FINEST_MESH
-
-
-def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
-    """Return the grid over an outline, with cells of `ground_metres` on the ground."""
-    west, _, east, _ = area.mercator_bounds
-    scale = outline.width / (east - west)
-    _, low, _, high = area.bounds
-    cell = ground_metres / ground_scale((low + high) / 2) * scale
-    longer = max(outline.width, outline.height)
-    return Mesh(
-        cell=cell,
-        left=(outline.width - longer) / 2,
-        top=(outline.height - longer) / 2,
-        across=round(longer / cell),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Circles:
-    """Two circles around a position inside the area that show how far noise moves a point there.
-
-    Centre and radii are in the units of the drawn `Outline`.
-    """
-
-    x: float
-    y: float
-    near: float
-    far: float
-
-
-def circles_of(
-    area: StudyArea, outline: Outline, radii: tuple[float, float] | None
-) -> Circles | None:
-    """Return circles of two `radii` in metres around a position inside the area."""
-    if radii is None:
-        return None
-    west, _, east, north = area.mercator_bounds
-    scale = outline.width / (east - west)
-    place = area.shape.representative_point()
-    x, y = to_mercator(place.x, place.y)
-    metre = scale / ground_scale(place.y)
-    near, far = (round(radius * metre, 2) for radius in radii)
-    return Circles(round(float(x - west) * scale, 1), round(float(north - y) * scale, 1), near, far)
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Chart of the expected error by contribution bound, of size CHART_WIDTH x CHART_HEIGHT.
-
-    `best` and `chosen` are the positions (x, y) of the best and the chosen bound; `chosen` is None
-    if it lies outside the chart.
-    """
-
-    line: str
-    best: tuple[float, float]
-    chosen: tuple[float, float] | None
-    most: float
-    last: int
-
-
-CHART_WIDTH = 320.0
-CHART_HEIGHT = 96.0
-
-
-def chart_of(advice: Advice, bound: int) -> Chart:
-    """Draw the expected error by contribution bound; its axis runs from 0 to the largest error."""
-    most, last = max(advice.errors), advice.bounds[-1]
-
-    def place(at: int, error: float) -> tuple[float, float]:
-        across = CHART_WIDTH * (at - 1) / max(last - 1, 1)
-        return round(across, 1), round(CHART_HEIGHT * (1 - error / most), 1)
-
-    points = [place(at, error) for at, error in zip(advice.bounds, advice.errors, strict=True)]
-    return Chart(
-        line="M" + "L".join(f"{x} {y}" for x, y in points),
-        best=place(advice.best, advice.error_at_best),
-        chosen=place(bound, advice.error) if bound <= last else None,
-        most=most,
-        last=last,
-    )

@@ -2,63 +2,49 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import Accounting, parse_accounting
-from dpgeo.core.epsilon import format_epsilon, parse_epsilon
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Notion, Unit
+from dpgeo.core.guarantees import Notion
 from dpgeo.core.levels import Level, make_level
-from dpgeo.core.nouns import NOUNS
-from dpgeo.datasets.category_declaration import category_line
-from dpgeo.datasets.declaration import read_attribute, time_zones
-from dpgeo.datasets.form_fields import KeywordsField, ThemesField, day_field, new_files_field
-from dpgeo.datasets.measure_declaration import measure_line
+from dpgeo.datasets.declaration import FROZEN
+from dpgeo.datasets.declaration_form import SIDES, DeclarationForm
+from dpgeo.datasets.form_fields import form_field
+from dpgeo.datasets.layer_declaration import NamedPlace, PublicSource
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
-from dpgeo.pages.desk.area_form import AreaForm
-from dpgeo.pages.desk.declared_column_fields import (
-    categories_field,
-    measures_field,
-    read_categories,
-    read_measures,
-)
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import guesses
-from dpgeo.phrases import phrase_of
 
 
-def source_address_field() -> forms.CharField:
-    """Return a form field for the address of a public source."""
-    return forms.CharField(
-        required=False,
-        label=_("Address of the source"),
-        help_text=_("Where anybody finds it, such as https://example.org/census."),
-    )
+def source_fields(model: type[PublicSource], prefix: str) -> dict[str, forms.Field]:
+    """Return optional form fields for a public source, by their names with a prefix."""
+    return {
+        name if name == prefix else f"{prefix}_{name}": form_field(field, required=False)
+        for name, field in model.model_fields.items()
+    }
 
 
-def source_date_field() -> forms.CharField:
-    """Return a form field for the date of a public source."""
-    return forms.CharField(
-        required=False,
-        label=_("Date of the source"),
-        help_text=_("Such as 2026-01-31."),
-        widget=forms.DateInput(attrs={"type": "date"}),
-    )
+def parts_of(values: Mapping[str, Any], model: type[PublicSource], prefix: str) -> dict[str, Any]:
+    """Return what was typed into the fields of a public source (`source_fields`)."""
+    typed = {
+        name: values.get(name if name == prefix else f"{prefix}_{name}")
+        for name in model.model_fields
+    }
+    return {name: value for name, value in typed.items() if value}
 
 
 def licence_choices() -> list[tuple[str, str]]:
@@ -75,89 +61,14 @@ def licence_choices() -> list[tuple[str, str]]:
 CURRENCY = ("accounting", "delta", "population")
 """Form fields that choose in what the budget is counted: in epsilon, or in rho with a delta."""
 
-FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
-"""Fields that help portals find and describe a dataset."""
-
 DEFAULT_RADIUS = 200
 """Default radius in metres of a level of geo-indistinguishability."""
 
 
-class DatasetForm(AreaForm):
+class DatasetForm(DeclarationForm, DeskForm):
     """The form that declares a dataset's public facts and its total privacy budget."""
 
-    title = forms.CharField(
-        max_length=200,
-        label=_("Title"),
-        help_text=_("Public. Say what was counted, where and when."),
-    )
-    description = forms.CharField(
-        required=False,
-        label=_("Description"),
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Public. How the data came about and what a reader should know."),
-    )
-    organisation = forms.ModelChoiceField(
-        queryset=Organisation.objects.none(),
-        empty_label=None,
-        label=_("Published by"),
-        help_text=_("The name shown on every map."),
-    )
-    unit = forms.ChoiceField(
-        label=_("Who is protected"),
-        widget=forms.RadioSelect,
-        initial=Unit.PERSON.value,
-        choices=[
-            (
-                Unit.PERSON.value,
-                _("One person, with all their rows. The file has a column that names the person."),
-            ),
-            (
-                Unit.RECORD.value,
-                _("One row. Choose this only where nobody has two rows, or no column says whose."),
-            ),
-        ],
-    )
-    row_noun = forms.ChoiceField(
-        required=False,
-        label=_("What is one row?"),
-        help_text=_("The word that maps use for what they count."),
-    )
-    budget = forms.CharField(
-        required=False,
-        label=_("Total budget, epsilon (ε)"),
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-    )
-    accounting = forms.ChoiceField(
-        choices=(
-            (Notion.PURE_DP.value, _("Epsilon alone (pure differential privacy)")),
-            (Notion.ZCDP.value, _("Rho (zCDP, Gaussian noise)")),
-        ),
-        required=False,
-        label=_("Currency of the budget"),
-        help_text=_(
-            "Rho pays where one person is in many counts: from about 17 places a person in one "
-            "map, or in many maps of the same people, since rhos add up to a smaller epsilon than "
-            "epsilons do. With few places a person and few maps, epsilon alone blurs less. It "
-            "cannot be changed once the first file is confirmed."
-        ),
-    )
-    delta = forms.CharField(
-        required=False,
-        label=_("Delta (δ), for rho"),
-        help_text=_(
-            "The budget above is then the epsilon of all rho together, at this delta: 1e-9 if it "
-            "is empty. A smaller delta promises more and blurs more."
-        ),
-    )
-    population = forms.CharField(
-        required=False,
-        label=_("Population, for rho"),
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        help_text=_(
-            "How many people live where the data were collected, by public sources, not by the "
-            "data. Delta is at most a tenth of one over it."
-        ),
-    )
+    budget_names = ("budget", *CURRENCY)
     points_level = forms.CharField(
         required=False,
         label=_("Budget for points, a level"),
@@ -173,98 +84,6 @@ class DatasetForm(AreaForm):
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         help_text=_("The level holds for reports that could have been made this far away."),
     )
-    ledger = forms.ModelChoiceField(
-        queryset=Ledger.objects.none(),
-        required=False,
-        empty_label=_("Nobody: a budget of its own"),
-        label=_("Same people as in another dataset?"),
-        help_text=_("Datasets about the same people must share one budget."),
-    )
-    licence = forms.CharField(
-        max_length=100,
-        label=_("Licence"),
-        initial="CC BY 4.0",
-        widget=forms.TextInput(attrs={"list": "licences"}),
-        help_text=_("What others may do with the published maps."),
-    )
-    attribution = forms.CharField(
-        required=False,
-        max_length=300,
-        label=_("Attribution"),
-        help_text=_("The words others should use to name you."),
-    )
-    contact = forms.EmailField(
-        required=False,
-        label=_("Questions go to"),
-        help_text=_("An e-mail address, public. If it is empty, your organisation's is given."),
-    )
-    keywords = KeywordsField(
-        label=_("Keywords"),
-        help_text=_("Public. The words people search for, separated by commas."),
-    )
-    themes = ThemesField(label=_("Themes"))
-    covers_from = day_field(
-        _("Covers the time from"),
-        _("Public. When collecting began, not when the first row was made."),
-    )
-    covers_until = day_field(_("until"), _("Empty while it goes on."))
-    place = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Name of the place"),
-        help_text=_("Public. What the place is called that the area is exchanged for."),
-    )
-    place_name = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Source of its outline"),
-        help_text=_("Public. Such as Municipal boundaries of 2026."),
-    )
-    place_url = source_address_field()
-    place_date = source_date_field()
-    time_zone = forms.CharField(
-        max_length=60,
-        label=_("Time zone"),
-        initial="UTC",
-        widget=forms.TextInput(attrs={"list": "time-zones"}),
-        help_text=_("For times in the file that name no zone of their own."),
-    )
-
-    public_attributes = forms.CharField(
-        required=False,
-        label=_("Columns that anybody may know"),
-        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=_(
-            "A column and its values in each line, such as app: 1.4, 2.0. A map of moved "
-            "points can publish them with every point, and nothing protects them there. So "
-            "name a column only if anybody may know its value for every single report, and if "
-            "it depends neither on where the report was made nor on who made it, such as the "
-            "version of an app. Never name a kind of place, a speed, or anybody's name or "
-            "number. A value that is not listed here becomes other."
-        ),
-    )
-    measures = measures_field()
-    categories = categories_field()
-    new_files = new_files_field()
-    keep_raw = forms.TypedChoiceField(
-        label=_("Uploaded files, after they are read"),
-        widget=forms.RadioSelect,
-        initial="no",
-        choices=[
-            ("no", _("Delete each as soon as it is read")),
-            ("yes", _("Keep them for some days")),
-        ],
-        coerce=lambda value: value == "yes",
-        help_text=_(
-            "Maps don't need them. Once a person was erased, none is kept. Files kept so far "
-            "stay for as long as whoever runs this site has set."
-        ),
-    )
-
-    frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
-                     "time_zone", "public_attributes", "measures", "categories", "ledger",
-                     "new_files", "covers_from", "covers_until", *CURRENCY)  # fmt: skip
-    place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
         self,
@@ -274,31 +93,20 @@ class DatasetForm(AreaForm):
         dataset: Dataset | None = None,
         sets_budget: bool = True,
     ) -> None:
-        super().__init__(data, initial=dataset_initial(dataset) if dataset else None)
-        self.dataset = dataset
+        super().__init__(data, organisations=organisations, dataset=dataset)
+        if dataset:
+            self.initial.update(budget_initial(dataset))
         self.points_budget: Level | None = None
         self.currency: Accounting | None = None
-        self._field("organisation").queryset = organisations
-        self._field("ledger").queryset = Ledger.objects.filter(
-            datasets__organisation__in=organisations
-        ).distinct()
         self.fields["budget"].help_text = budget_help()
-        self._field("row_noun").choices = [
-            ("", gettext("no word of its own")),
-            *((name, gettext(noun.one)) for name, noun in NOUNS.items()),
-        ]
         if len(organisations) == 1:
             self.fields["organisation"].initial = organisations[0]
-        if dataset is None or dataset.frozen_at or not dataset.first_upload_at:
-            for name in self.place_fields:
-                del self.fields[name]
+        if dataset and dataset.first_upload_at and not dataset.frozen_at:
+            self.fields |= source_fields(NamedPlace, "place")
         if dataset and dataset.first_upload_at:
             self.fields.pop("leave_out_water", None)
         if dataset:
             self._keep_what_stands(dataset, sets_budget)
-
-    def _field(self, name: str) -> Any:
-        return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
         """Remove the fields that can no longer be changed, and the budget fields unless the user
@@ -306,7 +114,7 @@ class DatasetForm(AreaForm):
         """
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
-            names += self.frozen_fields
+            names += [*FROZEN, *SIDES, "outline", *CURRENCY]
         if not sets_budget:
             names += ["budget", *CURRENCY, "points_level", "points_radius"]
         for name in set(names):
@@ -319,65 +127,26 @@ class DatasetForm(AreaForm):
         """
         if name == "points_budget":
             return "points_level"
+        if name.startswith("place."):
+            return name.replace("place.place", "place").replace(".", "_")
         return super().field_of(name)
 
     @property
-    def named_place(self) -> dict[str, str] | None:
-        """The named place that replaces the study area; None if all of its fields are empty."""
-        parts = {
-            name.removeprefix("place_"): self.cleaned_data.get(name, "")
-            for name in self.place_fields
-        }
-        return parts if any(parts.values()) else None
-
-    def clean_time_zone(self) -> str:
-        """Return the time zone, which must be a valid IANA name."""
-        name: str = self.cleaned_data["time_zone"]
-        if name not in time_zones():
-            raise ValidationError(
-                gettext("There is no such time zone; write it like Europe/London, or UTC.")
-            )
-        return name
-
-    def clean_public_attributes(self) -> list[dict[str, Any]]:
-        """Parse the columns and their values, one column per line."""
-        lines = filter(None, map(str.strip, self.cleaned_data["public_attributes"].splitlines()))
-        try:
-            return [read_attribute(line) for line in lines]
-        except ValueError as error:
-            raise ValidationError(say(phrase_of(error))) from None
-
-    def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures (columns to average), one per line."""
-        return read_measures(self.cleaned_data["measures"])
-
-    def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories (columns with listed values), one per line."""
-        return read_categories(self.cleaned_data["categories"])
-
-    def clean_budget(self) -> Fraction | None:
-        """Parse the total epsilon; None if the field is empty."""
-        text = self.cleaned_data["budget"].strip()
-        if not text:
-            return None
-        try:
-            return parse_epsilon(text, field="budget")
-        except DpgeoError as refusal:
-            raise ValidationError(say(refusal)) from None
+    def named_place(self) -> dict[str, Any]:
+        """The named place that replaces the study area; {} if all of its fields are empty."""
+        return parts_of(self.cleaned_data, NamedPlace, "place")
 
     def clean(self) -> dict[str, Any]:
-        """Parse the study area and the points budget, and check the total budget.
+        """Check the declaration, the points budget and the total budget.
 
         A new dataset needs either a total budget of its own or another dataset's budget to share.
         """
         values = super().clean() or {}
         if "points_level" in self.fields:
             self._read_points(values)
-        if "west" in self.fields:
-            self.read_area(values)
         if "budget" in self.fields and not self.errors.get("budget"):
             self._read_budget(values)
-        if "accounting" in self.fields:
+        if "accounting" in self.fields and not {*CURRENCY} & self.errors.keys():
             self._read_accounting(values)
         return values
 
@@ -423,35 +192,19 @@ def budget_help() -> str:
     return sentence.format(half=half, one=one, two=two)
 
 
-def dataset_initial(dataset: Dataset) -> dict[str, Any]:
-    """Return the form's initial values for an existing dataset."""
-    area = dataset.area
-    initial: dict[str, Any] = {
-        name: getattr(dataset, name)
-        for name in (
-            *("title", "description", "unit", "row_noun", "new_files"),
-            *("licence", "attribution", "time_zone", *FINDING),
-        )
-    }
-    if area.is_box:
-        initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
-    else:
-        initial["outline"] = json.dumps(dataset.study_area)
-    units = dataset.ledger.total_units
-    initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(units)) if units else ""
+def budget_initial(dataset: Dataset) -> dict[str, Any]:
+    """Return the form's initial values for the budgets of an existing dataset."""
     ledger = dataset.ledger
-    initial |= {"accounting": ledger.notion, "delta": ledger.delta_text}
-    initial["population"] = str(ledger.population or "")
-    points = points_ledger(ledger)
-    if points:
+    units = ledger.total_units
+    initial: dict[str, Any] = {
+        "budget": format_epsilon(ledger.epsilon_of(units)) if units else "",
+        "accounting": ledger.notion,
+        "delta": ledger.delta_text,
+        "population": str(ledger.population or ""),
+    }
+    if points := points_ledger(ledger):
         initial["points_level"] = points.amount(points.total_units)
         initial["points_radius"] = points.radius
-    initial["public_attributes"] = "\n".join(
-        f"{each.column}: {', '.join(each.values)}" for each in dataset.attributes
-    )
-    initial["measures"] = "\n".join(map(measure_line, dataset.measured))
-    initial["categories"] = "\n".join(map(category_line, dataset.categorised))
-    initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 
 

@@ -15,17 +15,17 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.selectors import may
 from dpgeo.artefacts.declarations import layer_words
-from dpgeo.core.domain import LAYER_TYPES
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.form_fields import form_fields
+from dpgeo.datasets.layer_declaration import LayerDeclaration, PublicSource
 from dpgeo.datasets.layers import may_follow_data, public_layer_remove
-from dpgeo.datasets.models import Dataset, LayerKindChoice, PublicLayer
+from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.osm_credit import credited
-from dpgeo.datasets.provenance import PARTS
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
-from dpgeo.pages.desk.forms import source_address_field, source_date_field
+from dpgeo.pages.desk.forms import parts_of, source_fields
 from dpgeo.pages.desk.ready_layers import offered, ready_layer
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
@@ -38,18 +38,6 @@ SUFFIXES = ".zip,.gpkg,.fgb,.parquet,.geoparquet,.geojson,.json,.csv"
 class LayerForm(DeskForm):
     """The form for a layer: its source, and the columns with each feature's key and name."""
 
-    name = forms.CharField(
-        max_length=60,
-        label=_("Short name"),
-        help_text=_("Its name in requests, such as wards: letters, digits, - and _."),
-    )
-    title = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Title"),
-        help_text=_("Public. For readers, such as Wards of 2026."),
-    )
-    kind = forms.ChoiceField(label=_("Kind"), choices=[])
     file = forms.FileField(
         required=False,
         label=_("File"),
@@ -62,85 +50,27 @@ class LayerForm(DeskForm):
         ),
         widget=forms.FileInput(attrs={"accept": SUFFIXES}),
     )
-    file_layer = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Layer of the GeoPackage"),
-        help_text=_("Needed where it has several."),
-    )
-    file_crs = forms.CharField(
-        required=False,
-        max_length=20,
-        label=_("Coordinate system of the file"),
-        help_text=_(
-            "Empty: the one that the file states. Where it states none: its code, such as "
-            "EPSG:3035."
-        ),
-    )
-    source_name = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Public source"),
-        help_text=_("What the file is from, such as Census grid of 2021."),
-    )
-    source_url = source_address_field()
-    source_date = source_date_field()
-    release = forms.CharField(
-        required=False,
-        max_length=32,
-        label=_("Or a published map to make the layer from"),
-        help_text=_("Its id, which is the last part of its address."),
-    )
-    release_layer = forms.CharField(
-        required=False,
-        max_length=100,
-        label=_("Layer of that map"),
-        help_text=_("Needed where the map has several."),
-    )
-    key_property = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Column that holds the key"),
-        help_text=_(
-            "Empty: the feature's id, or a column named key, code, id or geoid. In a density: the "
-            "number of people; empty: people, population, estimate, count or value."
-        ),
-    )
-    name_property = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Column that holds the name"),
-        help_text=_("Empty: a column named name, title or label."),
-    )
-    levels = forms.CharField(
-        required=False,
-        max_length=500,
-        label=_("Levels of places"),
-        help_text=_(
-            "Columns from the widest to the finest, such as country, city, "
-            "street. Empty: all others, in their order. If a layer of zones is called city, "
-            "say, each place must lie in the city it names."
-        ),
-    )
+    names = tuple(name for name in LayerDeclaration.model_fields if name != "public_source")
 
-    def __init__(self, *given: object) -> None:
-        super().__init__(*given)  # type: ignore[arg-type]
-        field: forms.ChoiceField = self.fields["kind"]  # type: ignore[assignment]
-        field.choices = [
-            (value, gettext(words))
-            for value, words in LayerKindChoice.choices
-            if value in LAYER_TYPES
-        ]
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.fields |= form_fields(LayerDeclaration, self.names)
+        self.fields |= source_fields(PublicSource, "source")
 
     def clean(self) -> dict[str, Any]:
-        """Combine the fields about the layer's public source into one; None if all are empty."""
+        """Combine the fields about the layer's public source, and judge the declaration."""
         values = super().clean() or {}
-        parts = {name: values.pop(f"source_{name}", "") for name in PARTS}
-        return {**values, "public_source": parts if any(parts.values()) else None}
+        source = parts_of(values, PublicSource, "source")
+        facts = {name: values[name] for name in self.names if name in values}
+        facts |= {"public_source": source} if source else {}
+        self.add_refusals(LayerDeclaration.attempt(facts)[1])
+        return {**facts, "file": values.get("file")}
 
     def field_of(self, name: str) -> str:
         """Return the form field for a service's input; for the source, its first field."""
-        return "source_name" if name == "public_source" else name
+        if name.startswith("public_source"):
+            return f"source_{name.partition('.')[2] or 'name'}"
+        return name
 
 
 @login_required

@@ -37,7 +37,7 @@ from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.accounts.site_links import site_link
 from dpgeo.core.errors import DpgeoError
-from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.access import person, report
 from dpgeo.pages.desk.confirming import confirmed, confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm, DeskRenderer
@@ -217,12 +217,8 @@ def leave(request: HttpRequest, membership_id: int) -> HttpResponse:
 
 
 def _do(request: HttpRequest, service: Any, **facts: Any) -> None:
-    try:
+    with report(request, gettext("Saved.")):
         service(**facts, by=person(request))
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext("Saved."))
 
 
 @require_safe
@@ -260,10 +256,8 @@ def invitation(request: HttpRequest) -> HttpResponse:
 
 def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse:
     request.session.pop(HELD, None)
-    try:
+    with report(request):
         invitation_accept(invitation=found, user=user)
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
     return redirect("desk")
 
 

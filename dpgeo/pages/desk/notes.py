@@ -10,10 +10,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.accounts.selectors import may
+from dpgeo.datasets.form_fields import RealField
 from dpgeo.jobs.models import JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.desk_form import DeskForm
-from dpgeo.pages.desk.number_fields import RealField
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, Note
 from dpgeo.releases.states import ReleaseState

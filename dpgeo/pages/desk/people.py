@@ -18,13 +18,12 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, may_administer, organisations_of
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
 from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.same_people import open_warnings, others_of, people_answer
-from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.rendering import say
+from dpgeo.pages.desk.access import dataset_for, person, report
 
 
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
@@ -60,10 +59,8 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
     user = person(request)
     if request.method == "POST":
         act = ACTIONS.get(request.POST.get("action", ""), _unknown)
-        try:
+        with report(request):
             messages.success(request, act(request, user, dataset))
-        except DpgeoError as refusal:
-            messages.error(request, say(refusal))
         return redirect("desk-people", slug=slug)
     warnings = dataset.people_warnings.select_related("other", "answer")
     context = {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext
@@ -18,11 +20,12 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk.access import person, release_for
+from dpgeo.pages.desk.access import person, release_for, report
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.notes import may_annotate, note_forms
-from dpgeo.pages.rendering import parameter_label, say
+from dpgeo.pages.desk.request_form import request_fields
+from dpgeo.pages.rendering import parameter_label
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
 from dpgeo.releases.selectors import open_actions
@@ -76,6 +79,8 @@ def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any
         "sees_private": sees_private,
         "served": the_release.rules.served,
         "standing": standing_of(the_release),
+        "again": f"{reverse('desk-cost', args=[the_release.dataset.slug])}?"
+        f"{urlencode(request_fields(the_release.request))}",
         "actions": actions,
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
@@ -130,10 +135,6 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     names = (*ACTIONS[action].inputs, *ACTIONS[action].seen)
     inputs: dict[str, Any] = {name: request.POST.get(name, "") for name in names}
     inputs |= {name: name in request.POST for name in ACTIONS[action].choices}
-    try:
+    with report(request, gettext(ACTIONS[action].done)):
         DECISIONS[action](release=release, by=person(request), **inputs)
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext(ACTIONS[action].done))
     return redirect("desk-release", release_id=release.id)

@@ -1,24 +1,32 @@
-"""The form to request a release, with a field for each parameter of each mechanism."""
+"""Forms of requests of maps: their fields, limits, choices and errors are those of the models.
+
+A field has the name that the API has for it, "parameters.NAME" for a mechanism's parameter, so the
+query of a link to a filled form is the request itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
 
 from django import forms
 from django.forms.boundfield import BoundField
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from dpgeo.core.advice import Guess
-from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Unit
-from dpgeo.core.release_request import ReleaseRequest, pointless
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.kinds import KINDS
+from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.core.release_request import MapRequest
+from dpgeo.datasets.form_fields import form_field
+from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.desk.declared_fields import form_field
-from dpgeo.pages.desk.desk_form import DeskForm, all_files_field
-from dpgeo.pages.desk.method_form import MethodForm
-from dpgeo.releases.requests import PricedRequest, has_times, price_request
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.rendering import parameter_label, say
+from dpgeo.pages.templatetags.figures import figure
 
 IN_RHO = _(
     "Smaller is more private and noisier. Meant at the budget's delta, {delta}, and paid for in "
@@ -26,116 +34,136 @@ IN_RHO = _(
 )
 """Help text for the epsilon of a request, if the budget is in rho."""
 
-SHOWN_APART = ("mechanism", "parameters", "epsilon")
-"""Fields of a request for which the page has places of their own."""
 
+class RequestForm(DeskForm):
+    """A form of the facts `names` of a `model`, by one of several mechanisms.
 
-def option_names(dataset: Dataset) -> list[str]:
-    """Return the fields of a request that the page shows one below the other."""
-    left_out = {*SHOWN_APART, *pointless(Unit(dataset.unit), times=has_times(dataset))}
-    return [name for name in ReleaseRequest.model_fields if name not in left_out]
+    `typed` are the values by field. With `bound`, they are checked, and errors are shown. `usual`
+    has the values of fields that are left empty, where they differ from the model's defaults.
+    """
 
-
-class OptionsForm(DeskForm):
-    """Fields of a request as they were typed, with the problems of each."""
-
-    def __init__(
-        self, texts: Mapping[str, str], names: Sequence[str], problems: Mapping[str, str]
-    ) -> None:
-        fields = {name: form_field(ReleaseRequest.model_fields[name]) for name in names}
-        super().__init__({name: texts.get(name, field.initial) for name, field in fields.items()})
-        self.fields |= fields
-        self._problems = problems
-
-    def clean(self) -> dict[str, Any]:
-        """Show each problem at its field."""
-        for name, problem in self._problems.items():
-            if name in self.fields and name not in self.errors:
-                self.add_error(name, problem)
-        return self.cleaned_data
-
-
-class ReleaseForm(MethodForm):
-    """The form for a release; each field of a request and parameter of a mechanism is a field."""
-
-    title = forms.CharField(
-        max_length=200,
-        label=_("Title"),
-        help_text=_("Public. What the map shows, and for which time."),
-    )
-    description = forms.CharField(
-        required=False,
-        label=_("Description"),
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=_("Public. What a reader should know about it."),
-    )
-    mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
-    publish_when_done = forms.BooleanField(
-        required=False,
-        label=_("Publish when done"),
-        help_text=_("Otherwise it waits as a draft that only members can see."),
-    )
-    all_files = all_files_field()
+    model: ClassVar[type[MapRequest]]
 
     def __init__(
         self,
-        data: Mapping[str, Any] | None = None,
+        typed: Mapping[str, Any],
         *,
         dataset: Dataset,
-        publishes: bool,
-        initial: Mapping[str, Any] | None = None,
+        mechanisms: Iterable[str],
+        names: Iterable[str],
+        usual: Mapping[str, str] | None = None,
+        bound: bool = True,
     ) -> None:
-        super().__init__(data, initial=dict(initial or {}))
-        self.dataset = dataset
-        self.asked: ReleaseRequest | None = None
-        self.guess: Guess | None = None
-        self.names = option_names(dataset)
-        declared = ReleaseRequest.model_fields
-        for name in ("epsilon", *self.names):
-            self.fields[name] = form_field(declared[name])
-        self.fields["epsilon"].initial = "0.5"
-        for name, field in Guess.model_fields.items():
-            self.fields[f"guess_{name}"] = form_field(field, required=False)
-        self.offer(MECHANISMS, DEFAULT)
-        if dataset.ledger.is_zcdp:
+        self.dataset, self.names, self.usual = dataset, list(names), usual or {}
+        offered = [MECHANISMS[key] for key in mechanisms]
+        key = typed.get("mechanism", "")
+        self.mechanism = MECHANISMS[key] if MECHANISMS.get(key) in offered else offered[0]
+        self.asked: Any = None
+        super().__init__()
+        kinds = list(KINDS.values())
+        by_kind = sorted(offered, key=lambda each: kinds.index(each.kind))
+        self.fields["mechanism"] = forms.ChoiceField(
+            choices=[(each.key, gettext(each.title)) for each in by_kind],
+            label=gettext(self.model.model_fields["mechanism"].title or ""),
+            initial=self.mechanism.key,
+        )
+        for each in parameters(self.mechanism.params):
+            self.fields[f"parameters.{each.name}"] = parameter_field(each, dataset)
+        for name in self.names:
+            self.fields[name] = form_field(self.model.model_fields[name])
+        if "epsilon" in self.fields and dataset.ledger.is_zcdp:
             words = str(IN_RHO).format(delta=dataset.ledger.delta_text)
             self.fields["epsilon"].help_text = words
-        if not publishes:
-            del self.fields["publish_when_done"]
+        for name, value in self.usual.items():
+            if name in self.fields:
+                self.fields[name].widget.attrs |= {"placeholder": value, "data-usual": ""}
+        self._fill(typed, bound)
 
-    def options(self) -> list[BoundField]:
-        """Return the fields of the request that the page shows one below the other."""
-        return [self[name] for name in self.names]
+    def _fill(self, typed: Mapping[str, Any], bound: bool) -> None:
+        initial = {name: field.initial for name, field in self.fields.items()}
+        values = {name: value for name, value in {**initial, **typed}.items() if value is not None}
+        self.is_bound, self.initial = bound, {} if bound else values
+        self.data = values if bound else {}
 
-    def guesses(self) -> list[BoundField]:
-        """Return the fields of the publisher's guesses."""
-        return [self[f"guess_{name}"] for name in Guess.model_fields]
+    @property
+    def method_summary(self) -> str:
+        """What the chosen mechanism does, in a sentence."""
+        return gettext(self.mechanism.summary)
 
-    def _guess(self, values: Mapping[str, Any]) -> Guess | None:
-        """Return the publisher's estimates about the data; None unless all of them are given."""
-        given = {name: values.get(f"guess_{name}") for name in Guess.model_fields}
-        if not all(given.values()):
-            return None
-        guess, refusals = Guess.attempt(given)
-        self.add_refusals(
-            InvalidInput(each.phrase, field=f"guess_{each.field}") for each in refusals
-        )
-        return guess
+    @property
+    def parameter_fields(self) -> list[BoundField]:
+        """The fields of the chosen mechanism's parameters."""
+        return [self[name] for name in self.fields if name.startswith("parameters.")]
+
+    def field_of(self, name: str) -> str:
+        """Return the field of a fact or of a parameter."""
+        return f"parameters.{name}" if f"parameters.{name}" in self.fields else name
 
     def clean(self) -> dict[str, Any]:
-        """Parse the request, and show each error at its field."""
-        values = super().clean()
-        mechanism = self.offered.get(values.get("mechanism", ""))
-        given = {name: values.get(name) for name in ("mechanism", "epsilon", *self.names)}
-        if mechanism is not None and mechanism.price is not None:
-            del given["epsilon"]
-        self.asked, refusals = ReleaseRequest.attempt({**given, "parameters": self.parameters})
+        """Read the request, and show each error at its field."""
+        values = self.cleaned_data
+        given = {name: values.get(name) or self.usual.get(name) for name in self.fields}
+        chosen: dict[str, Any] = {}
+        for each in parameters(self.mechanism.params):
+            if value := given[f"parameters.{each.name}"]:
+                chosen[each.name] = value
+                try:
+                    parse_parameters(self.mechanism.params, {each.name: value})
+                except DpgeoError as refusal:
+                    self.add_error(f"parameters.{each.name}", say(refusal))
+        facts = {name: given[name] for name in ("mechanism", *self.names)}
+        self.asked, refusals = self.model.attempt({**facts, "parameters": chosen})
         self.add_refusals(refusals)
-        self.guess = self._guess(values)
         return values
 
-    def release_request(self) -> PricedRequest:
-        """Return the priced request of a valid form. Raises InvalidInput."""
-        if self.asked is None:
-            raise ValueError("The form is not valid.")
-        return price_request(self.dataset, self.asked)
+
+def request_fields(request: MapRequest) -> dict[str, str]:
+    """Return a request by the form's fields, without defaults."""
+    given = request.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+    chosen = given.pop("parameters", {})
+    fields = given | {f"parameters.{name}": value for name, value in chosen.items()}
+    texts = {name: str(value) for name, value in fields.items() if value != ""}
+    return {"mechanism": request.mechanism, **texts}
+
+
+def parameter_field(parameter: Parameter, dataset: Dataset) -> forms.Field:
+    """Return the form field for a parameter of a mechanism."""
+    options: dict[str, Any] = {
+        "required": False,
+        "label": parameter_label(parameter.name),
+        "help_text": gettext(parameter.description),
+    }
+    if choices := _choices(parameter, dataset):
+        if parameter.layer:
+            link = reverse("desk-layers", args=[dataset.slug]), gettext("See or add public layers")
+            words = options["help_text"]
+            options["help_text"] = format_html('{} <a href="{}">{}</a>', words, *link)
+        initial = str(parameter.default).lower() if parameter.kind is bool else parameter.default
+        return forms.ChoiceField(choices=choices, initial=initial or choices[0][0], **options)
+    attributes = {"placeholder": parameter.default}
+    if not parameter.read:
+        attributes["inputmode"] = "numeric"
+    if parameter.low is not None and parameter.high is not None:
+        within = gettext("From {low} to {high}.").format(
+            low=figure(parameter.low), high=figure(parameter.high)
+        )
+        options["help_text"] += f" {within}"
+    return forms.CharField(widget=forms.TextInput(attrs=attributes), **options)
+
+
+def _choices(parameter: Parameter, dataset: Dataset) -> list[tuple[str, str]]:
+    """Return the values that a parameter of a dataset can have; [] if they are not listed."""
+    if parameter.kind is bool:
+        return [("true", gettext("Yes")), ("false", gettext("No"))]
+    if not (parameter.layer or parameter.measure or parameter.category):
+        return [(text, gettext(text)) for text in parameter.choices]
+    if parameter.layer:
+        kinds = layer_kinds(dataset)
+        named = [(name, name) for name, kind in kinds.items() if kind == parameter.layer]
+    elif parameter.measure:
+        named = [(each.column, each.heading) for each in dataset.measured]
+    else:
+        named = [(each.column, each.title) for each in dataset.categorised]
+    if parameter.optional:
+        return [("", gettext("None")), *named]
+    return named or [("", gettext("None added yet"))]

@@ -39,7 +39,7 @@ from dpgeo.accounts.second_factor import (
 from dpgeo.accounts.sign_in_limits import TOO_MANY_REQUESTS
 from dpgeo.audit.models import EventKind
 from dpgeo.core.errors import DpgeoError
-from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.access import person, report
 from dpgeo.pages.desk.confirming import CodeForm, confirmed
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.rendering import say
@@ -171,11 +171,9 @@ def show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:
 @confirmed
 def renew_codes(request: HttpRequest) -> HttpResponse:
     """Replace the user's recovery codes, and show the new ones once."""
-    try:
+    with report(request):
         return show_codes(request, recovery_codes_renew(user=person(request)))
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-        return redirect("desk-second-factor")
+    return redirect("desk-second-factor")
 
 
 @opens_before_second_factor
@@ -187,10 +185,6 @@ def remove(request: HttpRequest, factor_id: int) -> HttpResponse:
     user = person(request)
     own = Authenticator.objects.exclude(type=Authenticator.Type.RECOVERY_CODES).filter(user=user)
     factor = get_object_or_404(own, pk=factor_id)
-    try:
+    with report(request, gettext("The second factor is removed.")):
         factor_remove(user=user, factor=factor)
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext("The second factor is removed."))
     return redirect("desk-second-factor")

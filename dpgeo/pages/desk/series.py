@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
@@ -14,7 +13,6 @@ from django.forms.boundfield import BoundField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.models import User
@@ -31,10 +29,8 @@ from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.desk.declared_fields import form_field
-from dpgeo.pages.desk.method_form import MethodForm
-from dpgeo.pages.desk.request_form import IN_RHO
+from dpgeo.pages.desk.access import dataset_for, person, report
+from dpgeo.pages.desk.request_form import RequestForm
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Series
@@ -56,37 +52,29 @@ from dpgeo.releases.series import (
 FIELDS = [name for name in SeriesRequest.model_fields if name not in ("mechanism", "parameters")]
 
 
-class SeriesForm(MethodForm):
+class SeriesForm(RequestForm):
     """The form that declares a series."""
 
-    mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
+    model = SeriesRequest
 
-    def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
-        super().__init__(data, initial={"epsilon": "1", "most": 20})
-        self.dataset = dataset
-        self.asked: SeriesRequest | None = None
-        self.fields |= {name: form_field(SeriesRequest.model_fields[name]) for name in FIELDS}
-        if dataset.ledger.is_zcdp:
-            self.fields["epsilon"].help_text = str(IN_RHO).format(delta=dataset.ledger.delta_text)
+    def __init__(self, typed: Mapping[str, Any], *, dataset: Dataset, bound: bool) -> None:
         kinds = set(layer_kinds(dataset).values())
-        offered = [
-            key
-            for key in series_mechanisms()
-            if _needed_layers(find_mechanism(key).params) <= kinds
-        ]
-        self.offer(offered, offered[0])
+        super().__init__(
+            {"epsilon": "1", "most": "20", **typed} if not bound else typed,
+            dataset=dataset,
+            mechanisms=[
+                key
+                for key in series_mechanisms()
+                if _needed_layers(find_mechanism(key).params) <= kinds
+            ],
+            names=FIELDS,
+            bound=bound,
+        )
 
+    @property
     def declared(self) -> list[BoundField]:
-        """Return the fields of the declaration that follow the method."""
+        """The fields of the declaration that follow the method."""
         return [self[name] for name in FIELDS if name != "title"]
-
-    def clean(self) -> dict[str, Any]:
-        """Parse the declaration, and show each error at its field."""
-        values = super().clean()
-        given = {name: values.get(name) for name in ("mechanism", *FIELDS)}
-        self.asked, refusals = SeriesRequest.attempt({**given, "parameters": self.parameters})
-        self.add_refusals(refusals)
-        return values
 
 
 def _needed_layers(params: type[Any]) -> set[LayerKind]:
@@ -125,16 +113,14 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
     """List a dataset's series; declare, end or resume one, or say until when data are complete."""
     dataset = dataset_for(request, slug)
     user = person(request)
-    form, offer = SeriesForm(dataset=dataset), None
+    form, offer = SeriesForm(request.GET.dict(), dataset=dataset, bound=False), None
     if request.method == "POST":
         action = request.POST.get("action", "")
         if action in ACTIONS:
-            try:
+            with report(request):
                 messages.success(request, ACTIONS[action](request, user, dataset))
-            except DpgeoError as refusal:
-                messages.error(request, say(refusal))
             return redirect("desk-series", slug=slug)
-        form = SeriesForm(request.POST, dataset=dataset)
+        form = SeriesForm(request.POST.dict(), dataset=dataset, bound=True)
         if form.is_valid() and form.asked:
             try:
                 offer = _offer(dataset, form.asked)

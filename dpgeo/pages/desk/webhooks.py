@@ -19,11 +19,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.core.errors import DpgeoError
-from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.access import person, report
 from dpgeo.pages.desk.confirming import confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
-from dpgeo.pages.rendering import say
 from dpgeo.webhooks.models import Delivery
 from dpgeo.webhooks.sending import Outcome
 from dpgeo.webhooks.services import (
@@ -119,10 +118,6 @@ def repeat(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
     user = person(request)
     deliveries = Delivery.objects.filter(webhook__in=webhooks_managed_by(user))
     delivery = get_object_or_404(deliveries.select_related("webhook__organisation"), pk=delivery_id)
-    try:
+    with report(request, gettext("The message is being sent again.")):
         delivery_repeat(delivery=delivery, by=user)
-    except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-    else:
-        messages.success(request, gettext("The message is being sent again."))
     return redirect("desk-webhooks")

@@ -24,11 +24,11 @@ from dpgeo.accounts.selectors import joined_last, organisations_of
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import time_zones
+from dpgeo.datasets.declaration_form import SIDES, AreaForm
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.services import dataset_create
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
@@ -125,7 +125,7 @@ class WhereForm(AreaForm, PlaceForm):
             self.study_area = self.named.area.to_geojson()
         elif "place" in self.errors:
             return values
-        elif any(values.get(name) for name in (*self.side_names, "outline")):
+        elif any(values.get(name) for name in (*SIDES, "outline")):
             self.read_area(values)
         else:
             self.add_error("place", gettext("Type the name of a place, or draw it on the map."))

@@ -81,12 +81,6 @@ def _separators(language: str | None) -> dict[int, str]:
 
 
 @register.filter
-def plain(value: Fraction) -> str:
-    """Format an exact epsilon for scripts, with a decimal point in every language."""
-    return format_epsilon(value)
-
-
-@register.filter
 def epsilon(value: Fraction) -> str:
     """Format an exact epsilon with as many decimals as it needs, as "0.5"."""
     return in_language(format_epsilon(value).replace("-", MINUS))
@@ -140,12 +134,6 @@ def bought(entry: Entry) -> str:
 def price(quote: Quote) -> str:
     """Format the cost of a quoted release, as "0.5", "rho 0.015" or, for moved points, "ln 4"."""
     return _units(quote, quote.ledger.amount, quote.price)
-
-
-@register.filter
-def left_before(quote: Quote) -> str:
-    """Format the budget left before paying for the quoted release."""
-    return _units(quote, quote.ledger.rest, quote.units_left)
 
 
 @register.filter

@@ -406,54 +406,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.CreateModel(
-            name="ReleaseShard",
-            fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("total", models.PositiveIntegerField()),
-                ("question_name", models.CharField(blank=True, editable=False, max_length=255)),
-                ("blob_name", models.CharField(blank=True, editable=False, max_length=255)),
-                ("blob_sha256", models.CharField(blank=True, editable=False, max_length=64)),
-                (
-                    "job",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="shard",
-                        to="jobs.job",
-                    ),
-                ),
-                (
-                    "release",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="shards",
-                        to="releases.release",
-                    ),
-                ),
-                (
-                    "upload",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="datasets.upload",
-                    ),
-                ),
-            ],
-            options={
-                "ordering": ["release", "number"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("release", "number"), name="shard_once_per_release"
-                    )
-                ],
-            },
-        ),
         migrations.AddConstraint(
             model_name="series",
             constraint=models.CheckConstraint(

@@ -1,4 +1,4 @@
-/** Figures and pictures of the step of privacy and cost, which follow the choices. */
+/** Forms of requests: the figures, pictures and fields that follow the choices. */
 import { installPictures } from "./picture";
 
 const PAUSE = 200;
@@ -12,34 +12,37 @@ export function installCost(page: Document): void {
     asking?.abort();
     asking = new AbortController();
     const fields = new URLSearchParams(new FormData(form) as unknown as Record<string, string>);
+    fields.delete("csrfmiddlewaretoken");
     const answer = await fetch(`${location.pathname}?${fields}`, { signal: asking.signal }).catch(() => null);
-    if (answer?.ok) renew(page, new DOMParser().parseFromString(await answer.text(), "text/html"));
+    // A page with errors has them at its fields.
+    if (answer && (answer.ok || answer.status === 422))
+      renew(page, new DOMParser().parseFromString(await answer.text(), "text/html"));
   };
   form.addEventListener("input", ({ target }) => {
-    excludeOthers(form, (target as HTMLInputElement).name);
+    excludeOthers(form, target as HTMLInputElement);
     window.clearTimeout(timer);
     timer = window.setTimeout(() => void refresh(), PAUSE);
   });
 }
 
-/** Offered numbers, and the field for one of the owner's own. */
-const OWN_NUMBER = { total: "other", places: "other_places" };
-
-/** A number of one's own and one of those offered exclude each other. */
-function excludeOthers(form: HTMLFormElement, changed: string): void {
-  for (const [offered, own] of Object.entries(OWN_NUMBER)) {
-    const typed = form.querySelector<HTMLInputElement>(`[name=${own}]`);
-    if (changed === offered && typed) typed.value = "";
-    if (changed !== own) continue;
-    form.querySelectorAll<HTMLInputElement>(`[name=${offered}]`).forEach((each) => (each.checked = false));
+/** A number of one's own and those offered exclude each other, and so do an epsilon and a detail. */
+function excludeOthers(form: HTMLFormElement, { name, type }: HTMLInputElement): void {
+  const offered = name === "epsilon" ? "detail" : name;
+  for (const each of form.querySelectorAll<HTMLInputElement>("input")) {
+    if (type === "text" && each.type === "radio" && each.name === offered) each.checked = false;
+    const follows = each.name === name || (name === "detail" && "usual" in each.dataset);
+    if (type === "radio" && each.type === "text" && follows) each.value = "";
   }
 }
 
 /** Replaces the parts that depend on the choices, but not the fields, so that the focus stays. */
 function renew(page: Document, answer: Document): void {
   for (const part of page.querySelectorAll<HTMLElement>("[data-live]")) {
-    const next = answer.querySelector(`[data-live="${part.dataset.live}"]`);
-    if (!next || next.innerHTML === part.dataset.source) continue;
+    const next = answer.querySelector<HTMLElement>(`[data-live="${part.dataset.live}"]`);
+    // Fields are replaced only if they belong to another method.
+    if (!next || next.innerHTML === part.dataset.source || (part.dataset.of && part.dataset.of === next.dataset.of))
+      continue;
+    if (next.dataset.of) part.dataset.of = next.dataset.of;
     part.dataset.source = next.innerHTML;
     part.innerHTML = next.innerHTML;
     installPictures(part);

@@ -2,18 +2,15 @@
 import "./desk.css";
 import "./forms.css";
 import "./path.css";
-import "./request.css";
 import { installCost } from "./cost";
 import { followJobs } from "./jobs";
 import { installNotes } from "./notes";
 import { installPasskeys } from "./passkeys";
-import { installRequest } from "./request";
 import { installPictures } from "./picture";
 import { installUpload } from "./upload";
 import { installWhere } from "./where";
 
 followJobs(document);
-installRequest(document);
 installUpload(document);
 installWhere(document);
 installCost(document);

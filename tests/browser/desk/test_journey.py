@@ -43,15 +43,14 @@ def confirm_exchanged(page: Any) -> None:
     page.wait_for_selector("text=Rows read", timeout=PATIENCE)
 
 
-def ask(page: Any, title: str) -> None:
-    """Fill in the full release request form, which appears once an expert method is chosen."""
+def ask(page: Any) -> None:
+    """Choose a method and its options in the form of a request."""
     page.click("main a.primary")
     page.click("text=For experts")
     page.click("text=Uniform grid")
-    page.fill("[name=title]", title)
-    page.check("[name=mechanism][value=uniform-grid]")
-    page.fill("[name='uniform-grid.cells']", "16")
-    page.fill("[name=bound]", "5")
+    page.click("text=More options")
+    page.fill("[name='parameters.cells']", "16")
+    page.check("[name=bound][value='5']")
 
 
 def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: Path) -> None:
@@ -62,13 +61,14 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     page.set_input_files("[name=file]", swapped_file)
     press(page, "Upload")
     confirm_exchanged(page)
-    ask(page, "A plain map")
+    ask(page)
     page.fill("[name=epsilon]", "0.25")
-    press(page, "Compute the figures")
-    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
-    assert page.input_value("[name=title]") == "A plain map"
-    press(page, "See the cost")
-    press(page, "Spend 0.25 and make the map")
+    press(page, "Show the figures")
+    sync_api.expect(page.locator("[data-live=figures]")).to_contain_text("Margin of one square")
+    assert page.input_value("[name='parameters.cells']") == "16"
+    press(page, "Continue")
+    page.fill("[name=title]", "A plain map")
+    press(page, "Make a draft first")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     context.close()
 

@@ -170,7 +170,7 @@ def test_the_six_steps_need_no_mouse(site: str, browser: Any) -> None:
     keys.to("[name=total]").press("Space").to("[name=detail]").press("ArrowRight")
     keys.to("button[name=go]").press("Enter")
     page.wait_for_url("**/map/publish/**")
-    assert "detail=private" in page.url
+    assert "epsilon=0.1&" in page.url
     keys.to("main button.primary").press("Enter")
     page.wait_for_url("**/desk/releases/**")
     assert keys.unseen == set()

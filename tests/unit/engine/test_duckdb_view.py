@@ -19,7 +19,6 @@ from dpgeo.engine.duckdb_view import (
     DuckDBView,
     Sampling,
 )
-from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
@@ -276,7 +275,6 @@ def reports(
     unit: Unit = Unit.PERSON,
     time_step: int | None = 1,
     salt: bytes = SALT,
-    shard: Shard = WHOLE,
 ) -> list[Any]:
     """Return the reports that a view would perturb. Only tests may read them."""
     view = DuckDBView(
@@ -287,7 +285,7 @@ def reports(
         bound=bound,
         salt=salt,
     )
-    private = view.positions(time_step=time_step, shard=shard)
+    private = view.positions(time_step=time_step)
     assert private.sensitivity == bound
     return [
         (lon, lat, time)
@@ -373,22 +371,6 @@ def test_the_choice_of_reports_does_not_depend_on_the_order_of_the_file(tmp_path
     assert len(kept[0]) == 60
 
 
-@pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 3), (Unit.RECORD, 1)])
-def test_every_privacy_unit_is_in_exactly_one_shard(tmp_path: Path, unit: Unit, bound: int) -> None:
-    random = np.random.default_rng(8)
-    rows: list[Row] = [
-        (int(random.integers(0, 50)), random.uniform(0, 1000), 2.0, time) for time in range(400)
-    ]
-    path = write(tmp_path / "rows.parquet", rows)
-    shares = [reports(path, unit=unit, bound=bound, shard=Shard(number, 3)) for number in range(3)]
-    assert all(len(share) > 30 for share in shares)
-    assert sorted(itertools.chain(*shares)) == sorted(reports(path, unit=unit, bound=bound))
-    if unit is Unit.PERSON:
-        whose = {time: person for person, _, _, time in rows}
-        people = [{whose[time] for _, _, time in share} for share in shares]
-        assert sum(map(len, people)) == len(set.union(*people)) == 50
-
-
 @pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
 def test_it_counts_the_reports_that_people_lack(
     tmp_path: Path, unit: Unit, bound: int, lacking: int
@@ -405,9 +387,7 @@ def test_it_counts_the_reports_that_people_lack(
         bound=bound,
         salt=SALT,
     )
-    shares = [view.positions(time_step=None, shard=Shard(number, 2)) for number in range(2)]
     assert view.positions(time_step=None)._count_missing() == lacking
-    assert sum(share._count_missing() for share in shares) == lacking
 
 
 def test_times_are_kept_whole_until_the_bound_is_reached(tmp_path: Path) -> None:

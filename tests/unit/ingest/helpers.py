@@ -14,6 +14,8 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.canonical import CANONICAL, canonical_rows, declared_schema
 from dpgeo.ingest.csv_lines import BLOCK_BYTES
 from dpgeo.ingest.csv_reader import read_csv
+from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.ingestion import ingest_parts
 from dpgeo.ingest.parquet_reader import BATCH_ROWS, read_parquet
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
@@ -49,6 +51,11 @@ def read_columns(
     tally = Tally()
     batches = read_parquet(path, declared.wanted, tally, batch_rows=batch_rows)
     return collected(batches, declared, tally)
+
+
+def ingest_here(source: Path, file_name: str, *arguments: Any) -> Report:
+    """Ingest an unpacked file in this process; the arguments are those of `ingest`."""
+    return ingest_parts([Part(source, file_name)], *arguments)
 
 
 def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:

@@ -18,7 +18,7 @@ import pytest
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import decompress
 from dpgeo.ingest.decompress import unpack
-from dpgeo.ingest.ingestion import ingest, ingest_here
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.report import Report
@@ -31,7 +31,7 @@ from tests.unit.ingest.files import (
     geopackage,
     gpkg_point,
 )
-from tests.unit.ingest.helpers import KEY, schema
+from tests.unit.ingest.helpers import KEY, ingest_here, schema
 
 TABLE = b"who,lat,lon\nanna,45,5\nben,46,6\n"
 

@@ -17,10 +17,10 @@ from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.formats import FORMATS, InputFormat
 from dpgeo.ingest.forms import form_by_name, form_of
-from dpgeo.ingest.ingestion import ingest, ingest_here, ingest_parts
+from dpgeo.ingest.ingestion import ingest, ingest_parts
 from dpgeo.ingest.preview import preview, preview_here
 from dpgeo.ingest.schema import Columns
-from tests.unit.ingest.helpers import KEY, schema
+from tests.unit.ingest.helpers import KEY, ingest_here, schema
 
 ROWS = ["anna,0.5,50.5", "ben,0.6,50.4"]
 TABLE = Columns(

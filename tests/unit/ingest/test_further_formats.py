@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import shapefile
 
@@ -161,6 +163,53 @@ def test_one_row_does_not_shift_the_columns_of_a_sheet(tmp_path: Path, first: st
     rows = [[None, "d", 52.5, 13.4], [first, "d", 52.5, 13.4]]
     columns = Columns("column 4", "column 3", "column 2", unnamed="4")
     assert read(tmp_path, spreadsheet({"s": rows}), "a.xlsx", columns).accepted == 2
+
+
+def open_document(rows: Sequence[Sequence[object]]) -> bytes:
+    """Return an ods file with one sheet, whose numbers stay numbers."""
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "table", "text")
+    )
+
+    def cell(value: object) -> str:
+        if isinstance(value, str):
+            kind = 'office:value-type="string"'
+        else:
+            kind = f'office:value-type="float" office:value="{value}"'
+        return f"<table:table-cell {kind}><text:p>{value}</text:p></table:table-cell>"
+
+    lines = "".join(f"<table:table-row>{''.join(map(cell, row))}</table:table-row>" for row in rows)
+    content = (
+        f"<office:document-content {spaces}><office:body><office:spreadsheet>"
+        f'<table:table table:name="s">{lines}</table:table>'
+        "</office:spreadsheet></office:body></office:document-content>"
+    )
+    kind = b"application/vnd.oasis.opendocument.spreadsheet"
+    manifest = (
+        '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"/>'
+    )
+    return archive(
+        ("mimetype", kind),
+        ("META-INF/manifest.xml", manifest.encode()),
+        ("content.xml", content.encode()),
+    )
+
+
+@pytest.mark.parametrize("kind", ["xlsx", "ods"])
+def test_a_number_of_which_a_sheet_keeps_fifteen_digits_names_nobody(
+    tmp_path: Path, kind: str
+) -> None:
+    """Sheets store 1234567890123456 and ...459 as 1234567890123450: two persons would be one."""
+    names = [1234567890123450, 10**15, -(10**15), 10**15 - 1, str(10**15 - 1), "1234567890123456"]
+    rows: list[list[object]] = [["who", "lat", "lon"], *([name, 52.5, 13.4] for name in names)]
+    content = spreadsheet({"s": rows}) if kind == "xlsx" else open_document(rows)
+    report = read(tmp_path, content, f"a.{kind}", Columns("lon", "lat", "who"))
+    assert report.refused == {
+        "the person is a number that is not whole or too large to be exact": 3
+    }
+    assert [example.row for example in report.examples] == [1, 2, 3]
+    assert len(pq.read_table(tmp_path / "out")["person_high"].unique()) == 2
 
 
 MIXED = [

@@ -24,14 +24,13 @@ from dpgeo.core.measures import Measure
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.forms import Form
-from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.ingest.sniff import sniff
 from fixtures.messy import FILES, sightings
 from tests.hostile import MINUTES, THOROUGH, WORDS, damaged, json_text, seeds, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
-from tests.unit.ingest.helpers import AREA, KEY
+from tests.unit.ingest.helpers import AREA, KEY, ingest_here
 
 CASES = 5000 if THOROUGH else 20
 

@@ -239,8 +239,8 @@ def test_no_identifier_reaches_the_canonical_file(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from dpgeo.ingest.ingestion import ingest_here as ingest
 from tests.unit.ingest.helpers import KEY, schema
+from tests.unit.ingest.helpers import ingest_here as ingest
 source, small, target = map(Path, sys.argv[1:])
 ingest(small, small.name, schema(), KEY, target, lambda done, total: None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

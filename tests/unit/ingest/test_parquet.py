@@ -15,11 +15,11 @@ import shapely
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import parquet_reader
-from dpgeo.ingest.ingestion import ingest_here as ingest
 from dpgeo.ingest.parquet_reader import read_parquet
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, bits, read_columns, schema
+from tests.unit.ingest.helpers import ingest_here as ingest
 
 GOOD: dict[str, Any] = {"who": ["anna", "ben"], "lat": [45.0, 46.0], "lon": [5.0, 6.0]}
 GEOMETRY = schema(Columns(geometry="geometry", person="who"))

@@ -39,7 +39,7 @@ WORLD = schema(area=StudyArea.from_bounds(-180, -85, 180, 85))
         ("anna,45,5E,0", "the longitude is not a number"),
         ("anna,0x2D,5,0", "the latitude is not a number"),
         ("anna,4_5,5,0", "the latitude is not a number"),
-        ("anna,45\x00,5,0", "the latitude is not a number"),
+        ("anna,4\x005,5,0", "the latitude is not a number"),
         ("anna,\u0664\u0665,5,0", "the latitude is not a number"),
         ("anna,29.99,5,0", "the position is outside the study area"),
         ("anna,45,10.0001,0", "the position is outside the study area"),

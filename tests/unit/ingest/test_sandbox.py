@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import resource
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +19,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpgeo.core.attributes import Attribute
+from dpgeo.core.categories import Category
 from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.measures import Measure
 from dpgeo.ingest import sandbox
-from dpgeo.ingest.canonical import declared_schema
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.canonical import NamedRows, declared_schema, hashed_rows, named_rows
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.row_messages import packed, unpacked
+from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, schema
 from tests.unit.ingest.test_geojson import written
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+EXECUTABLE = sys.executable
 GOOD: dict[str, Any] = {"who": ["anna", "ben"], "lat": [45.0, 46.0], "lon": [5.0, 6.0]}
 
 
@@ -104,22 +115,25 @@ def test_an_invalid_preview_is_not_blamed_on_the_file(
         preview(path, "a.parquet")
 
 
-REPORT: dict[str, Any] = {"read": 1, "accepted": 1, "refused": {}, "examples": []}
+MISSING = {"the person is missing": 1}
+REPORT: dict[str, Any] = {"read": 1, "accepted": 0, "refused": MISSING, "examples": []}
 LONG = {"row": 2, "reason": "the person is missing", "value": "x" * 61}
 
 
 @pytest.mark.parametrize(
     "forged",
     [
-        {"accepted": 2},
+        {"read": 2},
         {"read": "1"},
-        {"accepted": True},
-        {"read": 1 << 64, "accepted": 1 << 64},
-        {"accepted": 0, "refused": {"anything": 1}},
-        {"accepted": 0, "refused": {"the person is missing": 1}, "examples": [LONG]},
-        {"examples": [{**LONG, "value": "x"}]},
+        {"accepted": False},
+        {"read": 1 << 64, "refused": {"the person is missing": 1 << 64}},
+        {"refused": {"anything": 1}},
+        {"examples": [LONG]},
+        {"read": 0, "refused": {}, "examples": [{**LONG, "value": "x"}]},
         {"refused": []},
         {"more": 1},
+        {"refused": {"the person was erased from this dataset": 1}},
+        {"accepted": 1, "refused": {}},
     ],
     ids=str,
 )
@@ -127,48 +141,221 @@ def test_a_report_that_no_file_has_is_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, Any]
 ) -> None:
     """Numbers and examples from a process that a file took over would be shown and counted with."""
-    program, path = tmp_path / "forge.py", tmp_path / "a.parquet"
-    program.write_text(f"print({json.dumps({'result': REPORT | forged})!r})")
-    pq.write_table(pa.table(GOOD), path)
-    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    target = tmp_path / "canonical"
+    source = forge(tmp_path, monkeypatch, result())
+    assert run_ingest(source, target).refused == MISSING
+    target.unlink()
+    source = forge(tmp_path, monkeypatch, result(**forged))
     with pytest.raises(RuntimeError, match="says what it may not: ValueError"):
-        run_ingest(path, tmp_path / "canonical")
-    assert not (tmp_path / "canonical").exists()
+        run_ingest(source, target)
+    assert not target.exists()
 
 
-FORGED_FILES: dict[str, Any] = {
-    "no Parquet": None,
-    "other columns": pa.table({"x": [1.0]}),
-    "more rows than accepted": 2,
-    "an erased person": 1,
+def forge(folder: Path, monkeypatch: pytest.MonkeyPatch, output: bytes) -> Path:
+    """Have the sandbox say `output`, and return a file to read."""
+    program, source = folder / "forge.py", folder / "a.parquet"
+    program.write_text(f"import sys\nsys.stdout.buffer.write({output!r})\n")
+    pq.write_table(pa.table(GOOD), source)
+    with monkeypatch.context() as usual:
+        usual.setattr(sys, "executable", EXECUTABLE)
+        script = shim(folder, program)
+    monkeypatch.setattr(sys, "executable", script)
+    return source
+
+
+def result(**changes: Any) -> bytes:
+    return json.dumps({"result": REPORT | changes}).encode() + b"\n"
+
+
+MEASURE = Measure("km", "Kilometres", "km", 0, 10)
+CATEGORY = Category("mode", "Mode", ("bus", "tram"))
+DECLARED = replace(
+    schema(Columns("lon", "lat", "who", time="t")),
+    measures=(MEASURE,),
+    categories=(CATEGORY,),
+    closed=((100, 200),),
+)
+
+
+def named(names: list[str] = ["anna"], size: int = 2, **values: Any) -> NamedRows:  # noqa: B006
+    """Return rows that a file could hold, each of the first person, but for some columns."""
+    codes = pa.array(np.zeros(size, dtype=np.int32))
+    persons = pa.DictionaryArray.from_arrays(codes, pa.array(names, pa.string()))
+    usual: dict[str, Any] = {"x": 5e5, "y": 5e6, "time": 7, "attributes": None}
+    usual |= {"measure_0": 5, "category_0": 1} | values
+    fields = list(declared_schema(DECLARED))[2:]
+    columns = [pa.array([usual[field.name]] * size, field.type) for field in fields]
+    return NamedRows(np.arange(size), persons, columns)
+
+
+def bytes_of(rows: NamedRows, change: dict[int, Any] = {}) -> bytes:  # noqa: B006
+    """Return rows as the sandbox says them, with some of the arrays exchanged."""
+    message, arrays = packed(rows, DECLARED)
+    arrays = [change.get(number, each) for number, each in enumerate(arrays)]
+    content = b"".join(bytes(each) for each in arrays)
+    return json.dumps({**message, "bytes": len(content)}).encode() + b"\n" + content
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_rows_arrive_as_they_were_read(unit: Unit) -> None:
+    columns = replace(
+        DECLARED.columns, destination_longitude="to_lon", destination_latitude="to_lat", place="at"
+    )
+    attributes = (Attribute("app", ("1", "2")),)
+    declared = replace(DECLARED, columns=columns, unit=unit, attributes=attributes)
+    values: dict[str, list[Any]] = {
+        "who": ["anna", " Zoe\u0308 ", "NULL", "anna"],
+        "lon": [5.0, 6.0, 7.0, 8.0], "lat": [45.0, 46.0, 47.0, 48.0], "t": [1, 2, 3, 300],
+        "km": [2.5, None, 3.0, 99.0], "mode": ["bus", "tram", "", None],
+        "app": ["2", "9", "1", None], "to_lon": [5.5, None, 6.5, -9.5],
+        "to_lat": [45.5, None, 46.5, 59.5], "at": ["stop", None, "", "place"],
+    }  # fmt: skip
+    fields = {key: pa.array(values[name]) for key, name in declared.wanted.items()}
+    tally = Tally()
+    rows = named_rows(Batch(np.arange(4), fields, 4, 4), declared, tally)
+    assert len(rows.numbers) == 4 - tally.refused.total() == (3 if unit is Unit.PERSON else 4)
+    message, arrays = packed(rows, declared)
+    arrived = unpacked(message, b"".join(bytes(each) for each in arrays), declared)
+    here, there = (hashed_rows(each, declared, KEY, tally, (), {}) for each in (rows, arrived))
+    assert here.equals(there)
+    assert np.array_equal(rows.numbers, arrived.numbers)
+    assert {name for name in here.schema.names if here[name].null_count} == {
+        "measure_0", "destination_x", "destination_y", "place_key"
+    }  # fmt: skip
+
+
+FORGED_ROWS: dict[str, bytes] = {
+    "a place beyond any map": bytes_of(named(x=float("nan"))),
+    "a place outside the area": bytes_of(named(y=9e6)),
+    "a time of another age": bytes_of(named(time=1 << 40)),
+    "a time of a closed period": bytes_of(named(time=199)),
+    "no time": bytes_of(named(time=None)),
+    "an attribute that is not declared": bytes_of(named(attributes=0)),
+    "a measure beyond its limit": bytes_of(named(measure_0=1001)),
+    "a category that is not declared": bytes_of(named(category_0=3)),
+    "a person without a name": bytes_of(named([""])),
+    "a person with a huge name": bytes_of(named(["a" * 3001])),
+    "more persons than rows": bytes_of(named(["a", "b", "c"])),
+    "names of which one ends before it begins": bytes_of(
+        named(["anna", "ben"]), {0: np.array([9, 7], dtype=np.int32)}
+    ),
+    "a row of another person": bytes_of(named(), {2: np.array([0, 1], dtype=np.int32)}),
+    "a row of a person before the first": bytes_of(named(), {2: np.array([0, -1], dtype=np.int32)}),
+    "a row before the first": bytes_of(named(), {3: np.array([-1, 0])}),
+    "more bytes": bytes_of(named(), {12: np.ones(3, dtype=np.uint8)}),
+    "fewer bytes": bytes_of(named(), {3: np.arange(1)}),
+    "no numbers": b'{"rows": ["1", 0, 0]}\n',
+    "a negative number of rows": b'{"rows": [-1, -1, 0]}\n',
+    "far too many bytes": b'{"rows": [1, 0, 0], "bytes": 200000000}\n',
+    "more rows than were accepted": bytes_of(named()),
+    "fewer rows than were accepted": bytes_of(named(size=0, names=[])),
 }
 
 
-@pytest.mark.parametrize("forged", FORGED_FILES)
-def test_a_canonical_file_that_no_reading_makes_is_not_stored(
+@pytest.mark.parametrize("forged", FORGED_ROWS)
+def test_rows_that_no_file_has_are_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: str
 ) -> None:
-    content = FORGED_FILES[forged]
-    prepared, source = tmp_path / "forged.parquet", tmp_path / "a.parquet"
-    if isinstance(content, int):
-        fields = declared_schema(schema())
-        rows = [dict.fromkeys(fields.names, 0)] * content
-        content = pa.Table.from_pylist(rows, schema=fields)
-    if content is None:
-        prepared.write_bytes(b"PAR1junk")
-    else:
-        pq.write_table(content, prepared)
-    program = tmp_path / "forge.py"
-    program.write_text(
-        f"import shutil; shutil.copy({str(prepared)!r}, 'canonical.parquet')\n"
-        f"print({json.dumps({'result': REPORT})!r})"
-    )
-    pq.write_table(pa.table(GOOD), source)
-    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
-    erased = [bytes(16)] if forged == "an erased person" else []
+    accepted = 1 if forged.endswith("were accepted") else 2
+    output = FORGED_ROWS[forged] + result(read=accepted, accepted=accepted, refused={})
+    source = forge(tmp_path, monkeypatch, output)
+    target = tmp_path / "canonical"
     with pytest.raises(RuntimeError, match="says what it may not"):
-        run_ingest(source, tmp_path / "canonical", erased)
-    assert not (tmp_path / "canonical").exists()
+        ingest(source, source.name, DECLARED, KEY, target, silent)
+    assert not target.exists()
+
+
+def test_rows_of_an_erased_person_are_left_out_whoever_passes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = bytes_of(named(["anna"])) + bytes_of(named(["ben"]))
+    source = forge(tmp_path, monkeypatch, rows + result(read=4, accepted=4, refused={}))
+    digest = hashlib.blake2b(b"anna", key=KEY, digest_size=16).digest()
+    target = tmp_path / "canonical"
+    report = ingest(source, source.name, DECLARED, KEY, target, silent, [digest])
+    assert (report.accepted, pq.read_metadata(target).num_rows) == (2, 2)
+    assert report.refused == {"the person was erased from this dataset": 2}
+    ben = hashlib.blake2b(b"ben", key=KEY, digest_size=16).digest()
+    table = pq.read_table(target)
+    assert table["person_high"].unique().to_pylist() == [int.from_bytes(ben[:8])]
+
+
+SEARCHED = """
+import json, mmap, sys
+sys.path[:0] = [{root!r}]
+from pathlib import Path
+import numpy as np
+from dpgeo.ingest import sandbox_worker as worker
+real, memory = worker.load, open("/proc/self/mem", "rb", buffering=0)
+places, written = open("/proc/self/maps"), {written!r}
+space = mmap.mmap(-1, 1 << 22)
+page = np.frombuffer(space, dtype=np.uint8)
+own = page.ctypes.data
+
+
+def found():
+    # The words are searched for, and the memory is read, with all bits turned, so that the search
+    # does not find itself.
+    turned = [bytes.fromhex(word) for word in written]
+    seen = set()
+    places.seek(0)
+    for line in places:
+        ends, rights, *rest = line.split()
+        first, last = (int(end, 16) for end in ends.split("-"))
+        if rights[0] != "r" or first <= own < last or rest[-1] in ("[vvar]", "[vsyscall]"):
+            continue
+        while first < last:
+            memory.seek(first)
+            try:
+                size = memory.readinto(memoryview(space)[: min(len(space), last - first)])
+            except OSError:
+                break  # what is reserved and not there
+            np.bitwise_xor(page, 255, out=page)
+            seen |= {{word for word in turned if space.find(word, 0, size) >= 0}}
+            first += size if size < len(space) or size == last - first else size - 128
+    return [int(word in seen) for word in turned]
+
+
+def load(task):
+    run = real(task)
+
+    def searched(request, say):
+        result = run(request, say)
+        given, *secrets = found()
+        say({{"progress": [0, 1000 * given + sum(secrets)]}})
+        return result
+
+    return searched
+
+
+worker.load = load
+worker.main()
+"""
+"""A worker that reads the file as usual, then searches all of its memory and says what it found."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows a process its own memory")
+def test_neither_the_key_nor_a_hash_nor_who_was_erased_is_anywhere_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that takes the sandbox over could otherwise show them to its uploader."""
+    key, erased = os.urandom(64), [os.urandom(16) for _ in range(2)]
+    source, target = tmp_path / "a.parquet", tmp_path / "canonical"
+    who = [f"somebody {number}" for number in range(1000)]
+    pq.write_table(pa.table({"who": who, "lat": [45.0] * 1000, "lon": [5.0] * 1000}), source)
+    ingest(source, source.name, schema(), key, target, silent, erased)
+    hashed = pq.read_table(target, columns=["person_high"])["person_high"].to_pylist()[:3]
+    secrets = [*(key[part : part + 16] for part in range(0, 64, 16)), *erased]
+    secrets += [each.hex().encode() for each in secrets]
+    secrets += [half.to_bytes(8, order) for half in hashed for order in ("big", "little")]
+    words = [b"somebody 999", *secrets]
+    written = [bytes(255 - byte for byte in word).hex() for word in words]
+    program = tmp_path / "search.py"
+    program.write_text(SEARCHED.format(root=str(Path(__file__).parents[3]), written=written))
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    said: list[int] = []
+    ingest(source, source.name, schema(), key, target, lambda *pair: said.append(pair[1]), erased)
+    assert said[-1] == 1000, "it found a name, which the sandbox reads, and nothing else"
 
 
 def test_a_worker_that_only_sends_messages_is_terminated(
@@ -237,7 +424,7 @@ def test_stopping_from_progress_leaves_no_process_and_no_file(tmp_path: Path) ->
 def test_an_internal_error_does_not_quote_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(GOOD), path)
-    request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
+    request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}}
     with pytest.raises(RuntimeError, match=r"KeyError at sandbox_worker\.py") as caught:
         sandbox.run("ingest", request, tmp_path, silent, dict)
     assert "private" not in str(caught.value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,19 @@ from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.services import organisation_create
-from dpgeo.commands.console import acting_user, job_wait, plain_errors
+from dpgeo.commands.console import (
+    acting_user,
+    add_options,
+    given_options,
+    job_wait,
+    plain_errors,
+)
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.category_declaration import read_category
+from dpgeo.datasets.declaration import Declaration
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.measure_declaration import read_measure
-from dpgeo.datasets.models import Dataset, NewFiles, Upload
+from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receive
@@ -33,17 +37,15 @@ from dpgeo.spatial.area import StudyArea
 
 ROLES = (
     *("person", "latitude", "longitude", "time", "geometry"),
-    *("destination_longitude", "destination_latitude", "place"),
+    *("destination_longitude", "destination_latitude", "place", "region"),
 )
-DECLARED = (*ROLES, "crs")
+DECLARED = (*ROLES, "crs", "regions")
 
 OPTIONS = {
     "study_area": "--area",
     "slug": "--dataset",
     "name": "--organisation",
     "file": "FILE",
-    "measures": "--measure",
-    "categories": "--category",
     **{f"columns.{role}": f"--{role}" for role in DECLARED},
 }
 
@@ -64,41 +66,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--crs", default="", metavar="CODE", help="Coordinate system, such as EPSG:25832."
         )
+        parser.add_argument(
+            "--regions", default="", metavar="LAYER", help="Layer whose zones --region names."
+        )
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
         created = parser.add_argument_group("declaring the dataset first")
         created.add_argument(
             "--create", action="store_true", help="The dataset does not exist yet."
         )
-        created.add_argument("--title", default="")
-        created.add_argument("--description", default="")
+        add_options(created, Declaration, without=["study_area"], required=False)
         created.add_argument("--organisation", default="", help="Name or short name of publisher.")
         created.add_argument("--area", default="", metavar="W,S,E,N", help="Box in degrees.")
         created.add_argument("--budget", default="", metavar="E", help="Total epsilon, for good.")
-        created.add_argument("--unit", default="person", help="person or record.")
-        created.add_argument("--row-noun", default="", help="What a row is, such as trip.")
-        created.add_argument(
-            "--new-files",
-            default=NewFiles.REPLACE.value,
-            choices=NewFiles.values,
-            help="Whether a further file replaces the data or is added to them.",
-        )
-        created.add_argument(
-            "--measure",
-            action="append",
-            default=[],
-            metavar="LINE",
-            help='A column to average: "speed: 0 to 120 km/h" or "by_bike: yes or no".',
-        )
-        created.add_argument(
-            "--category",
-            action="append",
-            default=[],
-            metavar="LINE",
-            help='A column to divide maps by, with its values: "mode: walk, bike, car".',
-        )
-        created.add_argument("--time-zone", default="UTC")
-        created.add_argument("--licence", default="CC BY 4.0")
-        created.add_argument("--attribution", default="")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with plain_errors(OPTIONS):
@@ -130,7 +109,7 @@ class Command(BaseCommand):
                 dataset=options["dataset"],
                 field="slug",
             )
-        created = None if dataset else self._create(options, user)
+        created = None if dataset else declare(options, user)
         target = dataset or created
         if target is None:
             raise CommandError("There is no dataset to upload to.")
@@ -172,40 +151,31 @@ class Command(BaseCommand):
             self.stdout.write(f"Columns taken from the file's header: {guessed}")
         return Columns(**chosen)
 
-    def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
-        """Declare the dataset, and its publisher unless one with that name exists."""
-        for name in ("title", "organisation", "area", "budget"):
-            if not options[name]:
-                raise InvalidInput("Needed with --create.", field=name)
-        budget = parse_epsilon(options["budget"], field="budget")
-        area = parse_area(options["area"])
-        measures = parse_lines(options["measure"], read_measure, field="measures")
-        categories = parse_lines(options["category"], read_category, field="categories")
-        publisher = options["organisation"]
-        organisation = (
-            Organisation.objects.filter(slug=publisher).first()
-            or Organisation.objects.filter(name=publisher).first()
-            or Organisation.objects.filter(slug=slugify(publisher)).first()
-            or organisation_create(name=publisher, administrator=user)
-        )
-        return dataset_create(
-            organisation=organisation,
-            title=options["title"],
-            description=options["description"],
-            licence=options["licence"],
-            attribution=options["attribution"],
-            unit=options["unit"],
-            row_noun=options["row_noun"],
-            new_files=options["new_files"],
-            study_area=area.to_geojson(),
-            time_zone=options["time_zone"],
-            measures=measures,
-            categories=categories,
-            budget=budget,
-            slug=options["dataset"],
-            created_by=user,
-            at_console=True,
-        )
+
+def declare(options: dict[str, Any], user: User | None) -> Dataset:
+    """Declare the dataset, and its publisher unless one with that name exists."""
+    for name in ("title", "organisation", "area", "budget"):
+        if not options[name]:
+            raise InvalidInput("`{name}` is required with --create.", name=name, field=name)
+    budget = parse_epsilon(options["budget"], field="budget")
+    area = parse_area(options["area"])
+    usual = {"licence": "CC BY 4.0", "unit": Unit.PERSON}
+    publisher = options["organisation"]
+    organisation = (
+        Organisation.objects.filter(slug=publisher).first()
+        or Organisation.objects.filter(name=publisher).first()
+        or Organisation.objects.filter(slug=slugify(publisher)).first()
+        or organisation_create(name=publisher, administrator=user)
+    )
+    return dataset_create(
+        organisation=organisation,
+        **usual | given_options(options, Declaration),
+        study_area=area.to_geojson(),
+        budget=budget,
+        slug=options["dataset"],
+        created_by=user,
+        at_console=True,
+    )
 
 
 def show_report(upload: Upload, output: OutputWrapper) -> None:
@@ -232,7 +202,10 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
     time are rejected.
     """
     rivals = {"time", "clock"} if "time" in named else {"time", "clock", "time_format"}
-    if "geometry" in named:
+    if "region" in named:
+        rivals |= {"geometry", "latitude", "longitude", "crs", "position_format", "place"}
+        rivals |= {"destination_latitude", "destination_longitude"}
+    elif "geometry" in named:
         rivals |= {"latitude", "longitude", "position_format"}
     elif {"latitude", "longitude"} & named.keys():
         rivals |= {"geometry", "crs", "position_format"}
@@ -257,16 +230,3 @@ def parse_area(text: str) -> StudyArea:
         return StudyArea.from_bounds(west, south, east, north)
     except ValueError as error:
         raise InvalidInput(phrase_of(error), field="study_area") from None
-
-
-def parse_lines(
-    lines: Sequence[str], read: Callable[[str], dict[str, Any]], *, field: str
-) -> list[dict[str, Any]]:
-    """Parse lines that each declare a column; return a dictionary for each line.
-
-    `read` parses one line. Raises InvalidInput, with `field`, if `read` raises ValueError.
-    """
-    try:
-        return [read(line) for line in lines]
-    except ValueError as error:
-        raise InvalidInput(phrase_of(error), field=field) from None

@@ -28,7 +28,7 @@ OPTIONS = {
 
 
 class Command(BaseCommand):
-    help = "Records a folder of Parquet files, or a table, as a dataset's data, read in place."
+    help = "Reads a folder of Parquet files, or a table, as a dataset's data."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
