@@ -16,6 +16,7 @@ from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
@@ -88,7 +89,8 @@ def test_a_release_states_what_its_dataset_declares_now(client: Client) -> None:
     after = get(client, address)["privacy"]
     assert (before["total_epsilon"], after["total_epsilon"]) == ("2", "1")
     assert after["right_guesses_in_100"] < before["right_guesses_in_100"]
-    Dataset.objects.filter(pk=dataset.pk).update(unit="record", row_noun="trip")
+    changed = dataset.declaration.model_copy(update={"unit": Unit.RECORD, "row_noun": "trip"})
+    Dataset.objects.filter(pk=dataset.pk).update(declaration=changed)
     document = get(client, address)
     assert "trip" in document["promise"]["sentence"]
     assert "trip" in document["privacy"]["sentence"]
