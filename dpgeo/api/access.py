@@ -23,7 +23,7 @@ from rest_framework.request import Request
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
-from dpgeo.api.problems import Gone
+from dpgeo.api.problems import gone
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
@@ -59,7 +59,6 @@ class KeyAuthentication(BaseAuthentication):
         return user, None
 
     def authenticate_header(self, request: Request) -> str:
-        """Return the WWW-Authenticate header of a 401 response."""
         return 'Bearer realm="dpgeo"'
 
 
@@ -70,7 +69,6 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """Return the OpenAPI security scheme of a bearer token."""
         return {
             "type": "http",
             "scheme": "bearer",
@@ -162,21 +160,21 @@ def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
 def release_seen(viewer: Visitor, release_id: str) -> Release:
     """Return the release with this id if `viewer` may see it.
 
-    Raises Http404 if not, or Gone if the release ended without being published.
+    Raises Http404 if not, or Refused (410) if the release ended without being published.
     """
     try:
         release = release_visible(viewer, release_id)
         return mask_draw(release) if is_key(viewer) else release
     except ReleaseGone as error:
-        raise Gone(error.gone, release_id) from None
+        raise gone(error.gone, release_id) from None
     except Release.DoesNotExist:
         raise Http404 from None
 
 
 def check_served(release: Release) -> None:
-    """Raise Gone if the release's files are no longer served."""
-    if gone := release.rules.gone:
-        raise Gone(gone, release.pk)
+    """Raise Refused (410) if the release's files are no longer served."""
+    if ended := release.rules.gone:
+        raise gone(ended, release.pk)
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -20,10 +21,11 @@ from rest_framework.views import APIView
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor
 from dpgeo.api.access import KeyAuthentication, actor_of
-from dpgeo.api.documents import Document
+from dpgeo.api.answers import Answer, Json
 from dpgeo.api.problems import problem_of
-from dpgeo.api.queries import Query, read_queries
+from dpgeo.api.queries import read_query
 from dpgeo.api.throttling import count_request, count_time
+from dpgeo.core.declared import Declared
 
 OPEN_HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -53,7 +55,6 @@ class AlwaysJson(BaseContentNegotiation):
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """Return the first renderer."""
         first = next(iter(renderers))
         return first, first.media_type
 
@@ -69,7 +70,7 @@ class ApiView(APIView):
     limit.
     """
 
-    queries: ClassVar[Sequence[Query]] = ()
+    queries: ClassVar[type[Declared]] = Declared
     scopes: ClassVar[Mapping[str, Scope]] = {}
     counted: ClassVar[bool] = True
     authentication_classes: Sequence[type[BaseAuthentication]] = (
@@ -79,15 +80,14 @@ class ApiView(APIView):
     permission_classes = (AllowAny,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AlwaysJson
-    query: dict[str, Any]
+    query: Any
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Parse the query parameters of the request. Raises InvalidInput if they are invalid."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
-            self.query = read_queries(request.query_params, self.queries if reads else ())
+            self.query = read_query(request.query_params, self.queries if reads else Declared)
 
     def perform_authentication(self, request: Request) -> None:
         """Do nothing. A request is authenticated when a view reads `request.user`."""
@@ -112,16 +112,13 @@ class ApiView(APIView):
         return answer
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
-        """Return the function that turns errors into problem documents."""
         return problem_of
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """Return the headers of every response, including errors."""
         return {**super().default_response_headers, **OPEN_HEADERS}
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Respond to a browser's CORS preflight request."""
         return Response(status=204, headers=PREFLIGHT_HEADERS)
 
 
@@ -134,45 +131,44 @@ class NothingHere(ApiView):
 
 
 class DocumentView(ApiView):
-    """Base class of views that respond with a JSON document and its ETag."""
-
-    def answer(self, document: Any, *, personal: bool = False) -> Response:
+    def answer(
+        self, document: Answer | Json, *, personal: bool = False, status: int = 200
+    ) -> HttpResponse:
         """Return a response with `document`; caches may not store it if it is `personal`."""
-        return Response(document, headers={"Cache-Control": caching(personal)})
+        answer = (
+            document.model_dump_json(exclude_unset=True).encode()
+            if isinstance(document, Answer)
+            else json.dumps(document, ensure_ascii=False).encode()
+        )
+        return self.text(answer, personal=personal, status=status)
 
-    def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Serialize `thing` with the serializer class `document`, and return the JSON object.
-
-        `context` is added to the serializer's context, which holds the request.
-        """
-        return self.write_all(document, [thing], **context)[0]
-
-    def write_all(
-        self, document: type[Document], things: Iterable[Any], **context: Any
-    ) -> list[dict[str, Any]]:
-        """Serialize each of `things` as `write` does, by one serializer."""
-        serializer = document(context={"request": self.request, **context})
-        return [serializer.to_representation(thing) for thing in things]
+    def created(self, document: Any) -> HttpResponse:
+        """Return a response with the description of a new object, whose URL is `document.url`."""
+        answer = self.answer(document, personal=True, status=201)
+        answer["Location"] = document.url
+        return answer
 
     def text(
-        self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
+        self,
+        body: bytes,
+        *,
+        personal: bool = False,
+        media_type: str = "application/json",
+        status: int = 200,
     ) -> HttpResponse:
         """Return a response with `body`, which is already text of the media type.
 
         Caches may not store the response if it is `personal`.
         """
-        return HttpResponse(
-            body, content_type=media_type, headers={"Cache-Control": caching(personal)}
-        )
+        headers = {"Cache-Control": caching(personal)}
+        return HttpResponse(body, status=status, content_type=media_type, headers=headers)
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
 def caching(personal: bool) -> str:
-    """Return the Cache-Control header of a document."""
     return "private, no-store" if personal else "public, no-cache"
 
 

@@ -5,24 +5,20 @@ from __future__ import annotations
 from typing import ClassVar
 
 from django.contrib.auth.models import AnonymousUser
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.api.answers import NEXT, Answer, Json, Slug, Url, address_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.campaign_serializers import (
-    CampaignListSerializer,
-    CampaignSerializer,
-    PlanSerializer,
-)
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.paging import CURSOR, Order, next_url, page
-from dpgeo.api.queries import LIMIT
+from dpgeo.api.openapi import BODY, linked, operation
+from dpgeo.api.paging import Order, next_url, page
+from dpgeo.api.queries import PageQuery
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.throttling import count_tasks
+from dpgeo.core.declared import fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import compute_plan
@@ -30,24 +26,96 @@ from dpgeo.crowdsourcing.requests import NewCampaign, PlanRequest
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 
-CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
-
 BY_NAME = Order(("name", "pk"), descending=False)
 
 
-class PlanView(DocumentView):
-    """A plan that is computed without storing anything."""
+class PlannedTaskOut(Answer):
+    """A task with its plan, in the order in which tasks were sent.
 
+    `success` is the target probability if there is a notification radius; otherwise, it is the
+    success probability if everybody within the travel limit is notified. `notified_margin` is the
+    nominal 95 % margin of the number `notified`, for the map's noise alone.
+    """
+
+    name: str
+    longitude: float | None
+    latitude: float | None
+    density_per_km2: float | None
+    reward: float | None
+    radius_metres: float | None
+    notified: float | None
+    notified_margin: float | None
+    acceptance: float | None
+    success: float | None
+    reason: str = fact("Why there is no radius; empty if there is.")
+    explanation: str = fact("The reason in words, and the remedy.")
+
+
+class PlanTotalsOut(Answer):
+    """Sums over the planned tasks."""
+
+    planned: int
+    not_planned: int
+    reward: float
+    notified: float
+    expected_done: float
+    largest_radius_metres: float
+
+
+class PlanOut(Answer):
+    """A plan of tasks. It is computed on request and not stored."""
+
+    release: str
+    totals: PlanTotalsOut
+    tasks: list[PlannedTaskOut]
+
+
+class CampaignOut(Answer):
+    """A stored campaign: tasks and settings of an organisation."""
+
+    id: str
+    url: Url
+    page: Url = fact("Where it is planned on a map.")
+    name: str
+    organisation: Slug
+    release: str
+    settings: Json
+    tasks: list[Json]
+    shared: bool
+
+
+class CampaignListOut(Answer):
+    """One page of campaigns, by name."""
+
+    results: list[CampaignOut]
+    next: Url | None = fact(NEXT)
+
+
+def campaign_answer(campaign: Campaign, request: Request) -> CampaignOut:
+    return CampaignOut(
+        id=campaign.pk,
+        url=address_of(request, "api:campaign", campaign.pk),
+        page=f"{address_of(request, 'plan')}?campaign={campaign.pk}",
+        name=campaign.name,
+        organisation=campaign.organisation.slug,
+        release=campaign.release_id,
+        settings=campaign.settings,
+        tasks=campaign.tasks,
+        shared=campaign.shared,
+    )
+
+
+class PlanView(DocumentView):
     @operation(
         "plan",
         "Plan tasks",
-        PlanSerializer,
+        PlanOut,
         tag="campaigns",
         body=PlanRequest,
         errors=[409, 503],
     )
     @heavy
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Compute whom to notify and what to offer for each task, from a published map alone.
 
         Nothing is stored, no private data are read and no budget is spent. If one task cannot be
@@ -56,43 +124,42 @@ class PlanView(DocumentView):
         plan = read_body(request, PlanRequest)
         release = release_to_plan_on(plan.release)
         count_tasks(request, len(plan.tasks))
-        return self.answer(self.write(PlanSerializer, compute_plan(release, plan)), personal=True)
+        return self.answer(PlanOut.model_validate(compute_plan(release, plan)), personal=True)
 
 
 class CampaignsView(DocumentView):
-    """The stored campaigns of the user's organisations."""
-
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
-    queries = (LIMIT, CURSOR)
+    queries = PageQuery
 
     @operation(
         "campaigns",
         "List campaigns",
-        CampaignListSerializer,
+        CampaignListOut,
         tag="campaigns",
         links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List the campaigns of your organisations, sorted by name."""
         campaigns, cursor = page(
             campaigns_of(self.actor),
             BY_NAME,
-            limit=self.query["limit"],
-            cursor=self.query["cursor"],
+            limit=self.query.limit,
+            cursor=self.query.cursor,
         )
-        document = {"results": campaigns, "next": next_url(request, cursor)}
-        return self.answer(self.write(CampaignListSerializer, document), personal=True)
+        results = [campaign_answer(campaign, request) for campaign in campaigns]
+        answer = CampaignListOut(results=results, next=next_url(request, cursor))
+        return self.answer(answer, personal=True)
 
     @operation(
         "campaign_create",
         "Store a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
         status=201,
         body=NewCampaign,
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Store the tasks and settings of a campaign.
 
         Plans are not stored; they are computed anew each time.
@@ -104,41 +171,35 @@ class CampaignsView(DocumentView):
             request=sent,
             created_by=self.actor,
         )
-        answer = self.answer(self.write(CampaignSerializer, campaign), personal=True)
-        answer.status_code = 201
-        return answer
+        return self.answer(campaign_answer(campaign, request), personal=True, status=201)
 
 
 class CampaignView(DocumentView):
-    """One stored campaign."""
-
     scopes: ClassVar = {"DELETE": Scope.CAMPAIGNS_WRITE}
 
     @operation(
         "campaign",
         "Get a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
-        parameters=[CAMPAIGN_ID],
     )
-    def get(self, request: Request, campaign_id: str) -> Response:
+    def get(self, request: Request, campaign_id: str) -> HttpResponse:
         """Get one of your organisation's campaigns or a shared one."""
         campaign = _campaign(request, campaign_id)
-        document = self.write(CampaignSerializer, campaign)
+        document = campaign_answer(campaign, request)
         return self.answer(document, personal=is_personal(request.user))
 
     @operation(
         "campaign_delete",
         "Delete a campaign",
-        CampaignSerializer,
+        CampaignOut,
         tag="campaigns",
-        parameters=[CAMPAIGN_ID],
     )
-    def delete(self, request: Request, campaign_id: str) -> Response:
+    def delete(self, request: Request, campaign_id: str) -> HttpResponse:
         """Delete a campaign. The response shows it as it was last stored."""
         read_body(request)
         campaign = _campaign(request, campaign_id)
-        document = self.write(CampaignSerializer, campaign)
+        document = campaign_answer(campaign, request)
         campaign_delete(campaign=campaign, by=self.actor)
         return self.answer(document, personal=True)
 

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.paging import CURSOR, next_url, page
-from dpgeo.api.queries import LIMIT, Query, one_of
+from dpgeo.api.openapi import operation
+from dpgeo.api.paging import next_url, page
+from dpgeo.api.queries import PageQuery, choice, schema
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
+from dpgeo.core.declared import fact
 from dpgeo.releases.selectors import listed, releases_public
 
 JSON_LD = "json-ld"
 
-SYNTAX = Query(
-    name="syntax",
-    description="The syntax of RDF; CKAN and others also read turtle and rdf-xml.",
-    read=one_of([*SYNTAXES]),
-    schema={"type": "string", "enum": [*SYNTAXES], "default": JSON_LD},
-    default=JSON_LD,
-)
+
+class CatalogueQuery(PageQuery):
+    syntax: Annotated[str, choice([*SYNTAXES]), schema(enum=[*SYNTAXES])] = fact(
+        "The syntax of RDF; CKAN and others also read turtle and rdf-xml.", JSON_LD
+    )
 
 
 class CatalogueView(DocumentView):
-    """The catalogue of all published releases, for harvesters."""
-
-    queries = (LIMIT, CURSOR, SYNTAX)
+    queries = CatalogueQuery
 
     @operation(
         "catalogue",
@@ -53,11 +51,11 @@ class CatalogueView(DocumentView):
 
         The Hydra view links to the next page, in the same syntax.
         """
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         releases, following = page(
             listed(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
-        syntax = SYNTAXES[self.query["syntax"]]
+        syntax = SYNTAXES[self.query.syntax]
         node = dcat.catalogue(request, next_url(request._request, following))
         members = [dcat.reference(request, release.pk) for release in releases]
         texts = [syntax.write(dcat.dataset(request, release)) for release in releases]
@@ -66,20 +64,17 @@ class CatalogueView(DocumentView):
 
 
 class StatementSchemaView(DocumentView):
-    """The JSON Schema of privacy statements."""
-
     @operation(
         "statement_schema",
         "Get the schema of privacy statements",
         tag="catalogue",
-        parameters=[in_path("version", "The version named in a statement.")],
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
         },
         errors=[400, 404, 429],
         usual=False,
     )
-    def get(self, request: Request, version: str) -> Response:
+    def get(self, request: Request, version: str) -> HttpResponse:
         """Get the JSON Schema (2020-12) of one version of the privacy statement."""
         if version not in VERSIONS:
             raise Http404

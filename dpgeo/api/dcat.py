@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from rest_framework.request import Request
 
-from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.answers import AnyRequest, address_of
 from dpgeo.api.rdf import Node
 from dpgeo.artefacts.statement import NAME as STATEMENT
 from dpgeo.core.licences import licence_url

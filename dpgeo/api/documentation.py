@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -17,27 +17,25 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 
-from dpgeo.api import problems
+from dpgeo.api import problems, queries
 from dpgeo.api.base import DocumentView
 from dpgeo.api.openapi import operation
-from dpgeo.api.queries import Query, one_of
+from dpgeo.api.queries import choice
+from dpgeo.core.declared import Declared, fact
 
 YAML_TYPE = "application/vnd.oai.openapi"
 
 FORMATS = ("json", "yaml")
 
 
-class SchemaView(DocumentView):
-    """The description of this API as an OpenAPI document."""
-
-    queries = (
-        Query(
-            name="format",
-            description="json or yaml; by default what the Accept header prefers, else json.",
-            read=one_of(FORMATS),
-            schema={"type": "string", "enum": list(FORMATS)},
-        ),
+class SchemaQuery(Declared):
+    format: Annotated[str, choice(FORMATS), queries.schema(enum=list(FORMATS))] = fact(
+        "json or yaml; by default what the Accept header prefers, else json.", None
     )
+
+
+class SchemaView(DocumentView):
+    queries = SchemaQuery
 
     @operation(
         "schema",
@@ -52,7 +50,7 @@ class SchemaView(DocumentView):
     )
     def get(self, request: Request) -> HttpResponse:
         """Get this OpenAPI 3.1 description as JSON or YAML."""
-        wanted = self.query["format"] or preferred_format(request.headers.get("Accept", ""))
+        wanted = self.query.format or preferred_format(request.headers.get("Accept", ""))
         text, media_type = _written(wanted)
         headers = {"Vary": "Accept", "Cache-Control": "public, no-cache"}
         return HttpResponse(text, content_type=media_type, headers=headers)
@@ -62,7 +60,6 @@ class SchemaView(DocumentView):
 @conditional_page
 @cache_control(no_cache=True)
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the documentation page, with example responses."""
     context = {
         "section": "api",
         "groups": _groups(schema()),

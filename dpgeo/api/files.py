@@ -18,13 +18,13 @@ from rest_framework.request import Request
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import ApiView
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.problems import RANGE, BeingMade, answer
+from dpgeo.api.openapi import operation
+from dpgeo.api.problems import BEING_MADE, RANGE, Refused, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FORMATS, files_instead
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import StoredFileMissing, open_span, open_stored, reported_if_missing
-from dpgeo.releases.file_making import file_want
+from dpgeo.releases.file_making import WAIT_SECONDS, file_want
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import FileUnmade, StoredFile, stored_file
 from dpgeo.releases.states import PUBLIC
@@ -71,7 +71,6 @@ class Span:
 
     @property
     def length(self) -> int:
-        """Return the number of bytes in the span."""
         return self.last - self.first + 1
 
 
@@ -92,8 +91,6 @@ class ReleaseFileView(ApiView):
         "Get a file",
         tag="releases",
         parameters=[
-            in_path("release_id", "The release's id, as lists give it."),
-            in_path("name", "The file's name, as the release lists it."),
             OpenApiParameter("Range", str, "header", description="One range of bytes."),
             OpenApiParameter("If-None-Match", str, "header", description="The ETag of your copy."),
             *HEADERS,
@@ -187,7 +184,6 @@ class _Slice:
         return data
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -206,10 +202,10 @@ def release_of(request: Request, release_id: str) -> Release:
 def file_of(request: Request, release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises BeingMade if the file is not made yet; unless the request is a HEAD, this also starts the
-    making of the file. Raises Http404 if there is no such file, or NotFound if the layer was too
-    large for the file's format; that error names the file to use instead. Raises Conflict if the
-    file cannot be made.
+    Raises Refused (202) if the file is not made yet; unless the request is a HEAD, this also starts
+    the making of the file. Raises Http404 if there is no such file, or NotFound if the layer was
+    too large for the file's format; that error names the file to use instead. Raises Conflict if
+    the file cannot be made.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
@@ -218,7 +214,7 @@ def file_of(request: Request, release: Release, name: str) -> StoredFile:
     except FileUnmade as unmade:
         if request.method != "HEAD":
             file_want(file=unmade.file)
-        raise BeingMade from None
+        raise Refused(BEING_MADE, wait=WAIT_SECONDS) from None
     except ReleaseFile.DoesNotExist:
         existing = list(release.files.values_list("name", flat=True))
         if instead := files_instead(name, existing):

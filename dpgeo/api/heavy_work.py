@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Concatenate, ParamSpec, TypeVar
 
-from dpgeo.api.problems import Busy
+from dpgeo.api.problem_kinds import BUSY
+from dpgeo.api.problems import Refused
 
 AT_A_TIME = 2
 """Number of expensive requests that are computed at a time: half of those that a web process
@@ -37,13 +38,13 @@ View = TypeVar("View")
 def turn() -> Iterator[None]:
     """Wait until fewer than AT_A_TIME requests are being computed, then run the block.
 
-    Raises Busy if too many requests are already waiting, or after LONGEST_WAIT_SECONDS.
+    Raises Refused if too many requests are already waiting, or after LONGEST_WAIT_SECONDS.
     """
     if not _admitted.acquire(blocking=False):
-        raise Busy
+        raise Refused(BUSY, wait=2)
     try:
         if not _working.acquire(timeout=LONGEST_WAIT_SECONDS):
-            raise Busy
+            raise Refused(BUSY, wait=2)
         try:
             yield
         finally:

@@ -1,39 +1,34 @@
-"""Background jobs as the API shows them to members and keys; see `JobSerializer`."""
+"""Background jobs as the API shows them to members and keys; see `JobOut`."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 from uuid import UUID
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.api.base import DocumentView
-from dpgeo.api.member_serializers import JobSerializer
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.member_answers import JobOut, job_answer
+from dpgeo.api.openapi import operation
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import uploads_visible_to
 from dpgeo.releases.models import Release
 
-JOB_ID = in_path("job_id", "The job's id.", UUID)
-
 
 class JobView(DocumentView):
-    """The state of one background job."""
-
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
-    @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
-    def get(self, request: Request, job_id: UUID) -> Response:
+    @operation("job", "Get a job", JobOut, tag="jobs")
+    def get(self, request: Request, job_id: UUID) -> HttpResponse:
         """Get the state of a job: working or done. Ask again every minute until it is done.
 
         An API key sees that a job is done only at fixed times after the request: after 1, 5, 15 or
         60 minutes, or after any whole number of hours from two on.
         """
-        return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
+        return self.answer(job_answer(job_seen(self.actor, job_id), request), personal=True)
 
 
 def job_seen(user: User, job_id: UUID) -> Release | Upload:

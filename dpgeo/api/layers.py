@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import io
 import json
 from typing import Annotated, Any, ClassVar
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from pydantic import PlainValidator, WithJsonSchema
-from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
+from dpgeo.api.answers import (
+    ONE_PAGE,
+    Answer,
+    Slug,
+    Url,
+    address_of,
+    day_of,
+    one_of,
+)
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import Document, page_of
-from dpgeo.api.openapi import BODY, in_path, operation
+from dpgeo.api.openapi import BODY, operation
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import DayField
 from dpgeo.core.declared import Text, fact, read_text
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layer_declaration import KINDS, LayerDeclaration
 from dpgeo.datasets.layer_documents import MAX_BYTES
 from dpgeo.datasets.layers import declared_before_upload, public_layer_remove, source_of
-from dpgeo.datasets.models import PublicLayer
+from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.phrases import InvalidValue
 from dpgeo.releases.released_layers import layer_declare
-
-SLUG = in_path("slug", "The dataset's short name.")
 
 MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
 """Largest request body in bytes, enough for the largest file in Base64."""
@@ -67,86 +71,82 @@ class LayerBody(LayerDeclaration):
     )
 
 
-class SourceSerializer(Document):
+class SourceOut(Answer):
     """A public source, as a publisher named it."""
 
-    name = serializers.CharField()
-    url = serializers.URLField()
-    date = serializers.DateField()
+    name: str
+    url: Url
+    date: datetime.date
 
 
-class LayerSerializer(Document):
+class LayerOut(Answer):
     """A public layer. It never changes."""
 
-    name = serializers.SlugField()
-    url = serializers.URLField()
-    kind = serializers.ChoiceField(choices=sorted(KINDS))
-    title = serializers.CharField()
-    features = serializers.IntegerField()
-    sha256 = serializers.CharField(help_text="Of the layer as stored.")
-    declared_on = DayField(source="created_at")
-    declared_before_upload = serializers.BooleanField(
-        help_text="Whether it was declared before any file about the same people was uploaded."
+    name: Slug
+    url: Url
+    kind: Annotated[str, one_of(sorted(KINDS))]
+    title: str
+    features: int
+    sha256: str = fact("Of the layer as stored.")
+    declared_on: datetime.date
+    declared_before_upload: bool = fact(
+        "Whether it was declared before any file about the same people was uploaded."
     )
-    public_source = SourceSerializer(allow_null=True, help_text="The public source that was named.")
-    release = serializers.CharField(
-        source="source_release", help_text="The id of the release it was made from; may be empty."
+    public_source: SourceOut | None = fact("The public source that was named.")
+    release: str = fact("The id of the release it was made from; may be empty.")
+    used: bool = fact("Whether a release uses it; if so, it can no longer be removed.")
+
+
+class LayerListOut(Answer):
+    """All layers of a dataset, by name."""
+
+    results: list[LayerOut]
+    next: Url | None = fact(ONE_PAGE)
+
+
+def layer_answer(layer: PublicLayer, request: Request) -> LayerOut:
+    return LayerOut.model_validate(
+        {
+            "name": layer.name,
+            "url": address_of(request, "api:layer", layer.dataset.slug, layer.name),
+            "kind": layer.kind,
+            "title": layer.title,
+            "features": layer.features,
+            "sha256": layer.sha256,
+            "declared_on": day_of(layer.created_at),
+            "declared_before_upload": declared_before_upload(layer),
+            "public_source": source_of(layer),
+            "release": layer.source_release,
+            "used": layer.releases.exists() or layer.series.exists(),
+        }
     )
-    used = serializers.BooleanField(
-        help_text="Whether a release uses it; if so, it can no longer be removed."
-    )
-
-    def get_url(self, layer: PublicLayer) -> str:
-        """Return the URL at which the layer can be removed."""
-        return self.address("api:layer", layer.dataset.slug, layer.name)
-
-    def get_declared_before_upload(self, layer: PublicLayer) -> bool:
-        """Return whether the layer was declared before any upload about the same people."""
-        return declared_before_upload(layer)
-
-    def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:
-        """Return the public source that was named for the layer, or None if none was named."""
-        return source_of(layer)
-
-    def get_used(self, layer: PublicLayer) -> bool:
-        """Return whether any release uses the layer."""
-        return layer.releases.exists() or layer.series.exists()
 
 
-LayerListSerializer = page_of(
-    LayerSerializer,
-    "LayerListSerializer",
-    "All layers of a dataset, by name.",
-    only="there are few",
-)
+def layer_list(dataset: Dataset, request: Request) -> LayerListOut:
+    results = [layer_answer(layer, request) for layer in dataset.layers.all()]
+    return LayerListOut(results=results, next=None)
 
 
 class LayersView(DocumentView):
-    """The public layers of a dataset."""
-
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
-    @operation(
-        "layers", "List public layers", LayerListSerializer, tag="datasets", parameters=[SLUG]
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @operation("layers", "List public layers", LayerListOut, tag="datasets")
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """List the public zones, places and densities that mechanisms can use."""
         dataset = own_dataset(self.actor, slug, "view")
-        document = {"results": dataset.layers.all(), "next": None}
-        return self.answer(self.write(LayerListSerializer, document), personal=True)
+        return self.answer(layer_list(dataset, request), personal=True)
 
     @operation(
         "layer_add",
         "Declare a public layer",
-        LayerSerializer,
+        LayerOut,
         tag="datasets",
         status=201,
-        parameters=[SLUG],
         body=LayerBody,
         errors=[409],
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str) -> HttpResponse:
         """Declare a layer.
 
         The mechanism zones uses a layer of zones, such as wards; prilocation uses a layer of
@@ -159,9 +159,7 @@ class LayersView(DocumentView):
         file = _file_of(sent.layer, sent.file)
         facts = sent.part(LayerDeclaration).facts()
         layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **facts)
-        document = self.write(LayerSerializer, layer)
-        headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
-        return Response(document, status=201, headers=headers)
+        return self.created(layer_answer(layer, request))
 
 
 def _file_of(layer: dict[str, Any] | str | None, packed: str) -> io.BytesIO | None:
@@ -182,19 +180,16 @@ def _file_of(layer: dict[str, Any] | str | None, packed: str) -> io.BytesIO | No
 
 
 class LayerView(DocumentView):
-    """One public layer of a dataset."""
-
     scopes: ClassVar = {"DELETE": Scope.DATASETS_WRITE}
 
     @operation(
         "layer_remove",
         "Remove a public layer",
-        LayerListSerializer,
+        LayerListOut,
         tag="datasets",
-        parameters=[SLUG, in_path("name", "The layer's name.")],
         errors=[409],
     )
-    def delete(self, request: Request, slug: str, name: str) -> Response:
+    def delete(self, request: Request, slug: str, name: str) -> HttpResponse:
         """Remove a layer that no release uses; the response lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
@@ -202,5 +197,4 @@ class LayerView(DocumentView):
         if layer is None:
             raise Http404
         public_layer_remove(layer=layer, by=self.actor)
-        document = {"results": dataset.layers.all(), "next": None}
-        return self.answer(self.write(LayerListSerializer, document), personal=True)
+        return self.answer(layer_list(dataset, request), personal=True)

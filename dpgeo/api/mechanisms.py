@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.serializers import MechanismListSerializer, MechanismSerializer
+from dpgeo.api.openapi import operation
+from dpgeo.api.public_answers import MechanismListOut, MechanismOut, mechanism_answer
 from dpgeo.mechanisms.registry import MECHANISMS
 
 
 class MechanismsView(DocumentView):
-    """The list of this server's mechanisms."""
-
     @operation(
         "mechanisms",
         "List mechanisms",
-        MechanismListSerializer,
+        MechanismListOut,
         tag="mechanisms",
         links={"mechanism": {"key": "$response.body#/results/0/key"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List the mechanisms, each with its parameters."""
-        document = {"results": [*MECHANISMS.values()], "next": None}
-        return self.answer(self.write(MechanismListSerializer, document))
+        results = [mechanism_answer(key, request) for key in MECHANISMS]
+        return self.answer(MechanismListOut(results=results, next=None))
 
 
 class MechanismView(DocumentView):
-    """One mechanism."""
-
     @operation(
         "mechanism",
         "Get a mechanism",
-        MechanismSerializer,
+        MechanismOut,
         tag="mechanisms",
-        parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
-    def get(self, request: Request, key: str) -> Response:
+    def get(self, request: Request, key: str) -> HttpResponse:
         """Get the description of a mechanism and the parameters that it accepts."""
         if key not in MECHANISMS:
             raise Http404
-        return self.answer(self.write(MechanismSerializer, MECHANISMS[key]))
+        return self.answer(mechanism_answer(key, request))

@@ -90,7 +90,6 @@ class SiteCollector:
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics. Raises DatabaseError."""
         from prometheus_client.core import (
             CounterMetricFamily,
             GaugeMetricFamily,

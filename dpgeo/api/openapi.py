@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import (
@@ -24,10 +25,10 @@ from drf_spectacular.utils import (
 )
 from rest_framework.permissions import SAFE_METHODS
 
+from dpgeo.api.answers import ProblemOut
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
 from dpgeo.api.problems import of_status
 from dpgeo.api.queries import openapi
-from dpgeo.api.serializers import ProblemSerializer
 from dpgeo.core.declared import Declared, schema_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,6 +39,23 @@ EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
 """Security schemes of operations that need a scope: an API key, or a member's session."""
+
+IN_PATH: dict[str, tuple[type, str]] = {
+    "campaign_id": (str, "The campaign's id."),
+    "job_id": (UUID, "The job's id."),
+    "key": (str, "The mechanism's key, as releases name it."),
+    "layer": (str, "The layer's name, as the release's files give it."),
+    "name": (str, "The name of the file or layer, as lists give it."),
+    "release_id": (str, "The release's id, as lists give it."),
+    "series_id": (UUID, "The series' id."),
+    "slug": (str, "The dataset's short name, as lists give it."),
+    "upload_id": (UUID, "The upload's id."),
+    "version": (str, "The version named in a statement."),
+    "x": (int, "Column"),
+    "y": (int, "Row from the north"),
+    "z": (int, "Zoom"),
+}
+"""The type and the description of each parameter of a path."""
 
 BODY = "$response.body#"
 
@@ -58,7 +76,7 @@ DETAILS = {
 class Operation:
     """Description of one view method: its name, input and responses.
 
-    `answer` is the serializer of the response with `status`. `repeated` describes the response 200
+    `answer` is the model of the response with `status`. `repeated` describes the response 200
     to a request that was sent before; it is empty if there is none. `responses` are all other
     responses except errors. `errors` lists the statuses of errors; the usual ones are added if
     `usual` is True. `further` lists kinds of problem that share their status with another kind.
@@ -87,7 +105,7 @@ class Operation:
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
     """Return a decorator that describes a view's method.
 
-    `answer` is the serializer of the response, and `facts` are further fields of Operation.
+    `answer` is the model of the response, and `facts` are further fields of Operation.
     """
     described = Operation(name=name, summary=summary, answer=answer, **facts)
 
@@ -96,11 +114,6 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
         return method
 
     return decorate
-
-
-def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """Return the OpenAPI description of the path parameter `name`, of the Python type `kind`."""
-    return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
 
 
 def linked(names: Sequence[str], **parameters: str) -> dict[str, dict[str, str]]:
@@ -115,7 +128,6 @@ class OperationSchema(AutoSchema):
 
     @property
     def stated(self) -> Operation:
-        """Return the Operation that the method's decorator `operation` declares."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
@@ -124,15 +136,12 @@ class OperationSchema(AutoSchema):
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
-        """Return the operation's name, which client generators use to name their functions."""
         return self.stated.name
 
     def get_summary(self) -> str:
-        """Return the operation's summary."""
         return self.stated.summary
 
     def get_tags(self) -> list[str]:
-        """Return the operation's only tag."""
         return [self.stated.tag]
 
     def get_auth(self) -> list[dict[str, Any]]:
@@ -141,9 +150,15 @@ class OperationSchema(AutoSchema):
         return list(WRITERS) if self.method in self.view.scopes else either
 
     def get_override_parameters(self) -> list[Any]:
-        """Return the view's query parameters, followed by the decorator's parameters."""
+        """Return the parameters of the path, of the view's query and of the decorator."""
         queries = openapi(self.view.queries) if self.method == "GET" else []
-        return [*queries, *self.stated.parameters]
+        stated = {each.name: each for each in self.stated.parameters}
+        in_path = [
+            OpenApiParameter(name, kind, OpenApiParameter.PATH, description=meaning)
+            for name, (kind, meaning) in IN_PATH.items()
+            if f"{{{name}}}" in self.path and name not in stated
+        ]
+        return [*in_path, *queries, *stated.values()]
 
     def get_request_serializer(self) -> Any:
         """Return the description of the request body, with its example if one was recorded."""
@@ -207,8 +222,7 @@ class OperationSchema(AutoSchema):
         usual |= (
             {503} if self.method in self.view.scopes and self.method not in SAFE_METHODS else set()
         )
-        in_address = any(each.location == OpenApiParameter.PATH for each in stated.parameters)
-        return usual | {404} if in_address else usual
+        return usual | {404} if "{" in self.path else usual
 
 
 @functools.cache
@@ -233,7 +247,7 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
     """
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
-        ProblemSerializer,
+        ProblemOut,
         description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
         examples=[example(kind.title, sample_of(kind), status, MEDIA_TYPE) for kind in kinds],
     )
@@ -241,13 +255,11 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
 
 
 def sample_of(kind: Problem) -> dict[str, Any]:
-    """Return an example of a problem document of one kind."""
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 
 
 def example(name: str, value: Any, status: int = 200, media_type: str = JSON) -> OpenApiExample:
-    """Return an example of a response with `status`."""
     return OpenApiExample(
         name,
         value=value,

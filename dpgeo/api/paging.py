@@ -16,14 +16,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
-from dpgeo.api.queries import Query
 from dpgeo.core.errors import InvalidInput
-
-CURSOR = Query(
-    name="cursor",
-    description="Where the page starts; part of the address `next` on the page before.",
-    read=str,
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,6 @@ from dpgeo.core.errors import (
 from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
-from dpgeo.releases.file_making import WAIT_SECONDS
 
 ADDRESSES = ("/api/", "/ogc/")
 """Prefixes of the API's URL paths, at which errors are problem documents instead of pages."""
@@ -194,63 +193,21 @@ OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 """The kind of problem for each HTTP status: the first one in KINDS with that status."""
 
 
-class Gone(exceptions.APIException):
-    """Response 410: the release was withdrawn, or will never be published."""
+class Refused(exceptions.APIException):
+    """A response with a problem; `wait` is the number of seconds before another attempt."""
 
-    status_code = HTTPStatus.GONE
-
-    def __init__(self, gone: states.Gone, release_id: str) -> None:
-        super().__init__(gone.detail.format(id=release_id) or gone.remedy)
-        self.kind = next(kind for kind in GONE if kind.kind == gone.kind)
-
-
-class LengthRequired(exceptions.APIException):
-    """Response 411: the request does not declare the length of its body."""
-
-    status_code = HTTPStatus.LENGTH_REQUIRED
-    default_detail = LENGTH_REQUIRED.remedy
+    def __init__(
+        self, kind: Problem, detail: str = "", *, field: str = "", wait: int | None = None
+    ) -> None:
+        super().__init__(detail or kind.remedy)
+        self.status_code = kind.status
+        self.kind, self.field, self.wait = kind, field, wait
 
 
-class PreconditionFailed(exceptions.APIException):
-    """Response 412: the version of the tus protocol is not supported."""
-
-    status_code = HTTPStatus.PRECONDITION_FAILED
-    default_detail = PRECONDITION_FAILED.remedy
-
-
-class TooLarge(exceptions.APIException):
-    """Response 413: the body is too large. It is refused before it is read."""
-
-    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
-
-    def __init__(self, detail: str, *, field: str = "") -> None:
-        super().__init__(detail)
-        self.field = field
-
-
-class NoSpace(exceptions.APIException):
-    """Response 507: there is no space for a file, which is refused before it is sent."""
-
-    status_code = HTTPStatus.INSUFFICIENT_STORAGE
-    default_detail = INSUFFICIENT_STORAGE.remedy
-    wait = RETRY_SECONDS[Outage.SPACE]
-
-
-class Busy(exceptions.APIException):
-    """Response 503: too many expensive requests are already being computed or waiting."""
-
-    status_code = HTTPStatus.SERVICE_UNAVAILABLE
-    default_detail = BUSY.remedy
-    kind = BUSY
-    wait = 2
-
-
-class BeingMade(exceptions.APIException):
-    """Response 202: the file is being made, because of this request or an earlier one."""
-
-    status_code = HTTPStatus.ACCEPTED
-    default_detail = BEING_MADE.remedy
-    wait = WAIT_SECONDS
+def gone(ended: states.Gone, release_id: str) -> Refused:
+    """Return the response to requests for a release that was withdrawn or never published."""
+    kind = next(kind for kind in GONE if kind.kind == ended.kind)
+    return Refused(kind, ended.detail.format(id=release_id))
 
 
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)

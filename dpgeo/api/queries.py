@@ -1,18 +1,18 @@
-"""Query parameters, each declared once for both strict parsing and OpenAPI."""
+"""Query parameters, declared once for each address as a model, for both parsing and OpenAPI."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar
 
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
+from pydantic import PlainValidator, WithJsonSchema
 
-from dpgeo.core.declared import unknown
+from dpgeo.core.declared import Declared, fact, schema_of, unknown, without_field
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import Box
@@ -22,53 +22,47 @@ SLUG = r"[A-Za-z0-9_-]{1,80}"
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """One query parameter. `read` parses its text and raises InvalidInput for malformed text."""
-
-    name: str
-    description: str
-    read: Callable[[str], Any]
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
-    default: Any = None
+Q = TypeVar("Q", bound=Declared)
 
 
-def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
-    """Return the value of every declared parameter by name; absent ones get their defaults.
+def read_query(given: QueryDict, model: type[Q]) -> Q:
+    """Return the query parameters of a request; absent ones have their defaults.
 
     Raises InvalidInput, which names the parameter, if one is unknown, given twice or malformed.
     """
-    known = {query.name: query for query in declared}
+    if not given:
+        return model()
+    known = [field.alias or name for name, field in model.model_fields.items()]
     for name in given:
         if name not in known:
-            raise unknown(
-                "parameter", name, list(known), none="this address takes none.", field=name
-            )
+            raise unknown("parameter", name, known, none="this address takes none.", field=name)
         if len(given.getlist(name)) > 1:
             raise InvalidInput("Is given more than once; give it once.", field=name)
-    return {query.name: _read(query, given) for query in declared}
+    return model.read(given.dict(), strict=True)
 
 
-def openapi(declared: Sequence[Query]) -> list[OpenApiParameter]:
-    """Return the declared query parameters as parameters of the OpenAPI schema."""
+def query_schemas(model: type[Declared]) -> dict[str, dict[str, Any]]:
+    schemas: dict[str, dict[str, Any]] = schema_of(model)["properties"]
+    return schemas
+
+
+def openapi(model: type[Declared]) -> list[OpenApiParameter]:
     return [
-        OpenApiParameter(query.name, dict(query.schema), description=query.description)
-        for query in declared
+        OpenApiParameter(name, schema, description=schema.pop("description"))
+        for name, schema in query_schemas(model).items()
     ]
 
 
-def _read(query: Query, given: QueryDict) -> Any:
-    if query.name not in given:
-        return query.default
-    try:
-        return query.read(str(given[query.name]))
-    except InvalidInput as error:
-        raise InvalidInput(error.phrase, field=query.name) from None
+def parsed(read: Callable[[str], Any]) -> PlainValidator:
+    """Return the validator of a parameter whose text `read` parses; it raises InvalidInput."""
+    return PlainValidator(lambda text: without_field(read, text))
+
+
+def schema(kind: str = "string", **facts: Any) -> WithJsonSchema:
+    return WithJsonSchema({"type": kind, **facts})
 
 
 def read_slug(text: str) -> str:
-    """Parse a slug, the short name used in URLs. Raises InvalidInput."""
     if not re.fullmatch(SLUG, text):
         raise InvalidInput("Must be letters, digits, - and _, as in the addresses of this API.")
     return text
@@ -85,7 +79,6 @@ def read_limit(text: str) -> int:
 
 
 def read_count(text: str, *, most: int) -> int:
-    """Parse a whole number from 1 to `most`. Raises InvalidInput."""
     if not _is_count(text, most):
         raise InvalidInput("Must be a whole number from 1 to {most}.", most=most)
     return int(text)
@@ -96,7 +89,6 @@ def _is_count(text: str, most: int) -> bool:
 
 
 def read_box(text: str) -> Box:
-    """Parse a bounding box west,south,east,north in degrees. Raises InvalidInput."""
     parts = text.split(",")
     if len(parts) != 4:
         raise InvalidInput("Must be four numbers: west,south,east,north in degrees.")
@@ -122,7 +114,6 @@ def read_box(text: str) -> Box:
 
 
 def read_date(text: str) -> datetime.date:
-    """Parse a calendar day such as 2026-03-31. Raises InvalidInput."""
     try:
         if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             raise ValueError
@@ -131,9 +122,7 @@ def read_date(text: str) -> datetime.date:
         raise InvalidInput("Must be a calendar day, such as 2026-03-31.") from None
 
 
-def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """Return a parser that returns any of the texts `choices` and raises InvalidInput otherwise."""
-
+def choice(choices: Sequence[str]) -> PlainValidator:
     def read(text: str) -> str:
         if text not in choices:
             raise InvalidInput(
@@ -141,24 +130,26 @@ def one_of(choices: Sequence[str]) -> Callable[[str], str]:
             )
         return text
 
-    return read
+    return parsed(read)
 
 
-LIMIT = Query(
-    name="limit",
-    description=f"Results on a page, at most {MAX_LIMIT}.",
-    read=read_limit,
-    schema={"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
-    default=DEFAULT_LIMIT,
-)
+SlugText = Annotated[str, parsed(read_slug), schema()]
+BoxText = Annotated[Box, parsed(read_box), schema()]
+DayText = Annotated[datetime.date, parsed(read_date), schema(format="date")]
+Limit = Annotated[int, parsed(read_limit), schema("integer", minimum=1, maximum=MAX_LIMIT)]
 
-BBOX = Query(
-    name="bbox",
-    description="Only results whose study area's bounding box touches this box: "
-    "west,south,east,north in degrees.",
-    read=read_box,
-)
 
-ORGANISATION = Query(
-    name="organisation", description="Only results of this publisher, by its slug.", read=read_slug
-)
+class PageQuery(Declared):
+    limit: Limit = fact(f"Results on a page, at most {MAX_LIMIT}.", DEFAULT_LIMIT)
+    cursor: str = fact(
+        "Where the page starts; part of the address `next` on the page before.", None
+    )
+
+
+class FoundQuery(PageQuery):
+    organisation: SlugText = fact("Only results of this publisher, by its slug.", None)
+    bbox: BoxText = fact(
+        "Only results whose study area's bounding box touches this box: "
+        "west,south,east,north in degrees.",
+        None,
+    )

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import shapely
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiResponse, extend_schema_field
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiResponse
+from pydantic import WithJsonSchema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
+from dpgeo.api.answers import Answer, Json, one_of, optional
 from dpgeo.api.base import DocumentView, caching
-from dpgeo.api.documents import Document
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import ObjectField
 from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
+from dpgeo.core.declared import fact
 from dpgeo.crowdsourcing.planning import rounded
 from dpgeo.crowdsourcing.radius_maps import radius_map_and_facts
 from dpgeo.crowdsourcing.requests import Format, RadiusMapRequest
@@ -30,60 +29,58 @@ from dpgeo.postprocess.tasks.radius_map import RadiusMap
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 
 
-class RadiusPropertiesSerializer(Document):
+class RadiusPropertiesOut(Answer):
     """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
-    feature = serializers.ChoiceField(["band", "line", "out_of_reach"])
-    from_metres = serializers.FloatField(required=False)
-    to_metres = serializers.FloatField(required=False)
-    metres = serializers.FloatField(required=False)
+    feature: Annotated[str, one_of(["band", "line", "out_of_reach"])]
+    from_metres: float = optional()
+    to_metres: float = optional()
+    metres: float = optional()
 
 
-class RadiusFeatureSerializer(Document):
+class RadiusFeatureOut(Answer):
     """A GeoJSON feature of a radius map."""
 
-    type = serializers.CharField()
-    properties = RadiusPropertiesSerializer()
-    geometry = ObjectField()
+    type: str
+    properties: RadiusPropertiesOut
+    geometry: Json
 
 
-class ReasonSerializer(Document):
+class ReasonOut(Answer):
     """A reason why a point has no radius."""
 
-    reason = serializers.CharField()
-    explanation = serializers.CharField()
+    reason: str
+    explanation: str
 
 
-@extend_schema_field({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
-class RowsField(serializers.JSONField):
-    """Numbers at the points of a lattice: rows from south to north, each from west to east."""
+ROWS = WithJsonSchema({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
+"""Numbers at the points of a lattice: rows from south to north, each from west to east."""
 
 
-class LatticeSerializer(Document):
+class LatticeOut(Answer):
     """The values of a radius map at the points of a lattice."""
 
-    longitude = serializers.ListField(
-        child=serializers.FloatField(),
-        help_text="From the west; they run on beyond 180 across the antimeridian.",
+    longitude: list[float] = fact("From the west; they run on beyond 180 across the antimeridian.")
+    latitude: list[float] = fact("From the south.")
+    radius_metres: Annotated[list[list[float | None]], ROWS] = fact(
+        "In rows from the south, each from the west."
     )
-    latitude = serializers.ListField(child=serializers.FloatField(), help_text="From the south.")
-    radius_metres = RowsField(help_text="In rows from the south, each from the west.")
-    notified = RowsField()
-    reason = RowsField(
-        help_text="The number of the reason in `reasons` why there is no radius, else null."
+    notified: Annotated[list[list[float | None]], ROWS]
+    reason: Annotated[list[list[int | None]], ROWS] = fact(
+        "The number of the reason in `reasons` why there is no radius, else null."
     )
-    reasons = ReasonSerializer(many=True)
+    reasons: list[ReasonOut]
 
 
-class RadiusMapSerializer(Document):
+class RadiusMapOut(Answer):
     """A radius map, as a GeoJSON feature collection. It is not stored."""
 
-    type = serializers.CharField()
-    release = serializers.CharField()
-    reward = serializers.FloatField()
-    settings = ObjectField(help_text="The settings, rounded to six digits.")
-    features = RadiusFeatureSerializer(many=True, help_text="In drawing order.")
-    points = LatticeSerializer(required=False, help_text="If requested.")
+    type: str
+    release: str
+    reward: float
+    settings: Json = fact("The settings, rounded to six digits.")
+    features: list[RadiusFeatureOut] = fact("In drawing order.")
+    points: LatticeOut = fact("If requested.", None)
 
 
 def _features(drawn: RadiusMap) -> list[dict[str, Any]]:
@@ -117,19 +114,17 @@ def _points(drawn: RadiusMap) -> dict[str, Any]:
 
 
 class RadiusMapView(DocumentView):
-    """Radius maps, computed on request or taken from this process's cache."""
-
     @operation(
         "plan_radius",
         "Map the notification radius",
-        RadiusMapSerializer,
+        RadiusMapOut,
         tag="campaigns",
         body=RadiusMapRequest,
         responses={(200, MEDIA_TYPE): OpenApiResponse({"type": "string", "format": "binary"})},
         errors=[409, 503],
     )
     @heavy
-    def post(self, request: Request) -> Response | HttpResponse:
+    def post(self, request: Request) -> HttpResponse:
         """Map how far from each place people must be notified of a task, from a published map
         alone.
 
@@ -146,7 +141,7 @@ class RadiusMapView(DocumentView):
         document = {"type": "FeatureCollection", **facts, "features": _features(drawn)}
         if sent.values:
             document["points"] = _points(drawn)
-        return self.answer(self.write(RadiusMapSerializer, document), personal=True)
+        return self.answer(RadiusMapOut.model_validate(document), personal=True)
 
 
 def _file(content: bytes) -> HttpResponse:

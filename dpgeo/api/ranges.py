@@ -10,19 +10,21 @@ from typing import Annotated, Any
 
 import numpy as np
 import shapely
+from django.http import HttpResponse
 from pydantic import Field, PlainValidator, WithJsonSchema
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.queries import SLUG, Query, read_box, read_slug
-from dpgeo.api.range_serializers import (
-    AnswersSerializer,
+from dpgeo.api.openapi import operation
+from dpgeo.api.queries import SLUG, BoxText, SlugText, read_box, read_slug
+from dpgeo.api.range_answers import (
+    AnswerOut,
+    AnswersOut,
     Interval,
-    RegionAnswer,
+    region_answer,
+    scaling_answer,
 )
 from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Members, fact, without_field
@@ -53,28 +55,6 @@ POLYGONS = ("Polygon", "MultiPolygon")
 SHAPES = ("bbox", "polygon", "regions")
 """The fields for a request's regions; a request must use exactly one of the fields."""
 
-BOX = Query(
-    name="bbox",
-    description="The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
-    "with POST.",
-    read=read_box,
-)
-
-
-ORIGIN = Query(
-    name="from",
-    description="In a release of flows: where trips begin, west,south,east,north in degrees. With "
-    "to, the trips between the two boxes are counted; alone, all that begin in this one. Polygons "
-    "are sent with POST.",
-    read=read_box,
-)
-
-DESTINATION = Query(
-    name="to",
-    description="In a release of flows: where trips end, west,south,east,north in degrees.",
-    read=read_box,
-)
-
 FROM_WORDS = (
     "In a release of flows, instead of a region: where trips begin, as a box or a GeoJSON Polygon "
     "or MultiPolygon. With to, the trips between the two are counted; alone, all that begin here."
@@ -88,7 +68,24 @@ LAYER_WORDS = (
     "its counts, partitions answers from the measured counts of the last phase alone."
 )
 
-LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
+
+class RangesQuery(Declared):
+    bbox: BoxText = fact(
+        "The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
+        "with POST.",
+        None,
+    )
+    layer: SlugText = fact(LAYER_WORDS, None)
+    from_: BoxText = Field(  # type: ignore[assignment]
+        default=None,
+        alias="from",
+        description="In a release of flows: where trips begin, west,south,east,north in degrees. "
+        "With to, the trips between the two boxes are counted; alone, all that begin in this one. "
+        "Polygons are sent with POST.",
+    )
+    to: BoxText = fact(
+        "In a release of flows: where trips end, west,south,east,north in degrees.", None
+    )
 
 
 def _read_layer(value: object) -> str:
@@ -149,54 +146,47 @@ MEANING = {
 }
 
 
-RELEASE_ID = in_path("release_id", "The release's id.")
-
-
 class RangesView(DocumentView):
-    """Range queries on one release."""
-
-    queries = (BOX, LAYER, ORIGIN, DESTINATION)
+    queries = RangesQuery
 
     @operation(
         "release_query_box",
         "Count in a box",
-        AnswersSerializer,
+        AnswersOut,
         tag="releases",
-        parameters=[RELEASE_ID],
         errors=[409, 410, 503],
         example="release_query",
     )
     @heavy
-    def get(self, request: Request, release_id: str) -> Response:
+    def get(self, request: Request, release_id: str) -> HttpResponse:
         """Estimate the count in a box, with the 95 % interval of its noise.
 
         In a release of flows, the parameters from and to count the trips between two boxes.
         """
         ends = [
-            None if self.query[name] is None else _box(self.query[name], name)
-            for name in ("from", "to")
+            box and _box(box, name)
+            for name, box in (("from", self.query.from_), ("to", self.query.to))
         ]
         if ends != [None, None]:
-            if self.query["bbox"] is not None:
+            if self.query.bbox is not None:
                 raise InvalidInput("Give either bbox, or from and to.", field="bbox")
-            return self._flow(request, release_id, ends, self.query["layer"])
-        if self.query["bbox"] is None:
+            return self._flow(request, release_id, ends, self.query.layer or "")
+        if self.query.bbox is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
-            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"], "bbox"
+            request, release_id, [(None, _box(self.query.bbox))], self.query.layer or "", "bbox"
         )
 
     @operation(
         "release_query",
         "Count in regions",
-        AnswersSerializer,
+        AnswersOut,
         tag="releases",
-        parameters=[RELEASE_ID],
         body=Regions,
         errors=[409, 410, 503],
     )
     @heavy
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Estimate the counts in a box, a polygon or a collection of polygons.
 
         This spends no budget, because the estimates are computed from published counts alone. In a
@@ -218,7 +208,7 @@ class RangesView(DocumentView):
         regions: Sequence[tuple[Any, Any]],
         layer: str,
         field: str,
-    ) -> Response:
+    ) -> HttpResponse:
         release = served(request, release_id)
         try:
             answers = _ranges(release.pk, release.blob_sha256, layer).answer(
@@ -228,37 +218,38 @@ class RangesView(DocumentView):
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field=error.field or field) from None
         results = [
-            RegionAnswer(name, each, scaled(each, scaling))
+            region_answer(name, each, scaled(each, scaling))
             for (name, _), each in zip(regions, answers, strict=True)
         ]
         return self._written(request, release, results, scaling)
 
-    def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
+    def _flow(
+        self, request: Request, release_id: str, ends: Sequence[Any], layer: str
+    ) -> HttpResponse:
         """Respond with the estimated number of trips between two polygons; None stands for
         anywhere.
         """
         release = served(request, release_id)
         answer = _flows(release.pk, release.blob_sha256, layer).answer(*ends)
-        return self._written(request, release, [RegionAnswer(None, answer, None)], None)
+        return self._written(request, release, [region_answer(None, answer)], None)
 
     def _written(
         self,
         request: Request,
         release: Release,
-        results: list[RegionAnswer],
+        results: list[AnswerOut],
         scaling: Scaling | None,
-    ) -> Response:
-        document = {
-            "release": release.pk,
-            "counting": release.request.counting.value,
-            "rows": noun_of(release.dataset.row_noun, VISIT).many,
-            "bound": release.bound,
-            "confidence": CONFIDENCE,
-            "meaning": MEANING[release.request.counting],
-            "scaling": scaling,
-            "results": results,
-        }
-        answer = self.write(AnswersSerializer, document)
+    ) -> HttpResponse:
+        answer = AnswersOut(
+            release=release.pk,
+            counting=release.request.counting,
+            rows=noun_of(release.dataset.row_noun, VISIT).many,
+            bound=release.bound,
+            confidence=CONFIDENCE,
+            meaning=MEANING[release.request.counting],
+            scaling=scaling_answer(scaling),
+            results=results,
+        )
         return self.answer(answer, personal=is_personal(viewer_of(request)))
 
 

@@ -7,20 +7,20 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any, ClassVar
 
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from pydantic import Field
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import check_settled, is_key, is_settled, one_job_at_a_time, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
-from dpgeo.api.member_serializers import QuoteSerializer
-from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.member_answers import QuoteOut, quote_answer
+from dpgeo.api.openapi import operation
+from dpgeo.api.public_answers import ReleaseOut, release_answer
 from dpgeo.api.request_bodies import read_body
-from dpgeo.api.serializers import ReleaseSerializer
 from dpgeo.blanks import trim
 from dpgeo.core.advice import Guess
 from dpgeo.core.declared import Declared, Flag, Items, Real, Text, schema_of
@@ -42,12 +42,7 @@ from dpgeo.releases.services import (
     release_withdraw,
 )
 
-RELEASE_ID = in_path("release_id", "The release's id.")
-
-
-decision = partial(
-    operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
-)
+decision = partial(operation, answer=ReleaseOut, tag="releases", errors=[409])
 """Decorator that describes a decision on a release; its arguments name and summarise
 the operation.
 """
@@ -135,20 +130,17 @@ class Rejection(Declared):
 
 
 class QuoteView(DocumentView):
-    """Quotes: the cost and the noise of a release before it is requested."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @operation(
         "quote",
         "Quote a release",
-        QuoteSerializer,
+        QuoteOut,
         tag="releases",
-        parameters=[in_path("slug", "The dataset's short name.")],
         body=Quoted,
         errors=[409],
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, slug: str) -> HttpResponse:
         """Get the cost of a release, the budget that would be left, and the noise to expect.
 
         Asking for a quote spends nothing.
@@ -161,19 +153,17 @@ class QuoteView(DocumentView):
             guess=quoted.guess,
             refunds=not is_key(self.actor),
         )
-        return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
+        return self.answer(quote_answer(quote, dataset), personal=True)
 
 
 class ReleaseActionView(DocumentView):
-    """Base class of the views for decisions on a release."""
-
     def act(
         self,
         request: Request,
         release_id: str,
         service: Callable[..., Release],
         body: type[Declared] = Declared,
-    ) -> Response:
+    ) -> HttpResponse:
         """Carry out a decision on the user's release, and return a response with that release.
 
         `service` is the function that carries it out, such as `release_publish`. It also gets the
@@ -184,7 +174,7 @@ class ReleaseActionView(DocumentView):
         self.decide(release, service, fields)
         if is_key(self.actor):
             mask_draw(release)
-        return self.answer(self.write(ReleaseSerializer, release), personal=True)
+        return self.answer(release_answer(release, request), personal=True)
 
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
@@ -199,23 +189,19 @@ class ReleaseActionView(DocumentView):
 
 
 class PublishView(ReleaseActionView):
-    """Publication of a draft."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_publish", "Publish a release", body=Publication)
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Make a finished draft public, with its notes."""
         return self.act(request, release_id, release_publish, Publication)
 
 
 class NotesView(ReleaseActionView):
-    """Replacement of the notes on a draft."""
-
     scopes: ClassVar = {"PUT": Scope.RELEASES_REQUEST}
 
     @decision("release_notes", "Write notes on a map", body=Notes)
-    def put(self, request: Request, release_id: str) -> Response:
+    def put(self, request: Request, release_id: str) -> HttpResponse:
         """Replace the notes on a draft. Publishing the draft makes them public and final.
 
         Notes are the publisher's own words, shown at positions on the map. If somebody without the
@@ -234,12 +220,10 @@ class NotesView(ReleaseActionView):
 
 
 class RejectView(ReleaseActionView):
-    """Rejection of a draft."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_reject", "Reject a draft", body=Rejection)
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Reject a finished draft, which is then never published.
 
         The decision may depend only on the draft. The draft's files are deleted, and its cost stays
@@ -249,12 +233,10 @@ class RejectView(ReleaseActionView):
 
 
 class WithdrawView(ReleaseActionView):
-    """Withdrawal of a published release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @decision("release_withdraw", "Withdraw a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Stop serving a published release permanently.
 
         Copies that others have made remain, and the cost of the release stays spent.
@@ -263,12 +245,10 @@ class WithdrawView(ReleaseActionView):
 
 
 class CancelView(ReleaseActionView):
-    """Cancellation of a requested release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_cancel", "Cancel a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Cancel a release before its job starts, and refund its cost.
 
         Only members can cancel a release. If an API key could do so, the success of its request
@@ -278,12 +258,10 @@ class CancelView(ReleaseActionView):
 
 
 class RetryView(ReleaseActionView):
-    """Another attempt to write the files of a release."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
     @decision("release_retry", "Finish a release")
-    def post(self, request: Request, release_id: str) -> Response:
+    def post(self, request: Request, release_id: str) -> HttpResponse:
         """Write the files of a release whose noise was drawn before its job stopped.
 
         This costs nothing, and repeating it changes nothing. For a release without a draw the

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any, ClassVar
+from typing import Annotated, ClassVar
 
 from django.db.models import QuerySet
+from django.http import HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import is_key, release_seen, viewer_of
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.documents import address_of
 from dpgeo.api.idempotency import SAME_JOB
-from dpgeo.api.member_serializers import JobSerializer
-from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.member_answers import JobOut, job_answer
+from dpgeo.api.openapi import BODY, linked, operation
+from dpgeo.api.paging import Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
-from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
+from dpgeo.api.public_answers import ReleaseListOut, ReleaseOut, release_answer
+from dpgeo.api.queries import DayText, FoundQuery, SlugText, choice, schema
 from dpgeo.api.release_actions import ACTION_VIEWS, Requested, request_release
-from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
+from dpgeo.core.declared import fact
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
@@ -33,57 +34,31 @@ that of the request. Sorting by the exact time would reveal when jobs ended, and
 that contains the time.
 """
 
-DATE_SCHEMA = {"type": "string", "format": "date"}
+
+class ReleasesQuery(FoundQuery):
+    dataset: SlugText = fact("Only releases of this dataset, by its slug.", None)
+    mechanism: Annotated[str, choice([*MECHANISMS]), schema(enum=[*MECHANISMS])] = fact(
+        "Only releases of this mechanism, by its key.", None
+    )
+    kind: Annotated[str, choice(sorted(KINDS)), schema(enum=sorted(KINDS))] = fact(
+        "Only releases of this kind of map.", None
+    )
+    published_from: DayText = fact("Only releases published on this day (UTC) or later.", None)
+    published_to: DayText = fact("Only releases published on this day (UTC) or earlier.", None)
 
 
 class ReleasesView(DocumentView):
-    """The list of releases, and requests for new ones."""
-
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
-    queries = (
-        Query(
-            name="dataset",
-            description="Only releases of this dataset, by its slug.",
-            read=read_slug,
-        ),
-        ORGANISATION,
-        Query(
-            name="mechanism",
-            description="Only releases of this mechanism, by its key.",
-            read=one_of(list(MECHANISMS)),
-            schema={"type": "string", "enum": list(MECHANISMS)},
-        ),
-        Query(
-            name="kind",
-            description="Only releases of this kind of map.",
-            read=one_of(sorted(KINDS)),
-            schema={"type": "string", "enum": sorted(KINDS)},
-        ),
-        BBOX,
-        Query(
-            name="published_from",
-            description="Only releases published on this day (UTC) or later.",
-            read=read_date,
-            schema=DATE_SCHEMA,
-        ),
-        Query(
-            name="published_to",
-            description="Only releases published on this day (UTC) or earlier.",
-            read=read_date,
-            schema=DATE_SCHEMA,
-        ),
-        LIMIT,
-        CURSOR,
-    )
+    queries = ReleasesQuery
 
     @operation(
         "releases",
         "List releases",
-        ReleaseListSerializer,
+        ReleaseListOut,
         tag="releases",
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """List published releases, sorted by day, newest first.
 
         Members, and API keys that may request or publish releases, also see the drafts of their
@@ -91,18 +66,18 @@ class ReleasesView(DocumentView):
         """
         viewer = viewer_of(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
         if is_key(viewer):
             found = [mask_draw(release) for release in found]
-        results = self.write_all(ReleaseSerializer, found)
-        document = {"next": next_url(request, cursor), "results": results}
-        return self.answer(document, personal=is_personal(viewer))
+        results = [release_answer(release, request) for release in found]
+        answer = ReleaseListOut(next=next_url(request, cursor), results=results)
+        return self.answer(answer, personal=is_personal(viewer))
 
     @operation(
         "release_request",
         "Request a release",
-        JobSerializer,
+        JobOut,
         tag="releases",
         status=202,
         parameters=[SAME_JOB],
@@ -112,30 +87,26 @@ class ReleasesView(DocumentView):
         repeated="The job of the same request, made before",
         links={"job": {"job_id": f"{BODY}/id"}},
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         """Request a release: debit its cost and queue its job.
 
         The response describes the job. If the request is sent again with its idempotency key, the
         response is 200 and describes the same job.
         """
         release, known = request_release(request, self.actor)
-        headers = {
-            "Location": address_of(request, "api:release", release.pk),
-            "Cache-Control": "private, no-store",
-        }
-        document = self.write(JobSerializer, release)
-        return Response(document, status=200 if known else 202, headers=headers)
+        answer = self.answer(
+            job_answer(release, request), status=200 if known else 202, personal=True
+        )
+        answer["Location"] = address_of(request, "api:release", release.pk)
+        return answer
 
 
 class ReleaseView(DocumentView):
-    """One release."""
-
     @operation(
         "release",
         "Get a release",
-        ReleaseSerializer,
+        ReleaseOut,
         tag="releases",
-        parameters=[in_path("release_id", "The release's id, as lists give it.")],
         errors=[410],
         links={
             **linked(
@@ -150,31 +121,31 @@ class ReleaseView(DocumentView):
             "tilejson": {"release_id": f"{BODY}/id", "layer": f"{BODY}/files/0/layer"},
         },
     )
-    def get(self, request: Request, release_id: str) -> Response:
+    def get(self, request: Request, release_id: str) -> HttpResponse:
         """Get the description of a release and the list of its files.
 
         A withdrawn release keeps its description, but has no files.
         """
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
-        return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))
+        return self.answer(release_answer(release, request), personal=is_personal(viewer))
 
 
-def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
+def narrowed(releases: QuerySet[Release], query: ReleasesQuery) -> QuerySet[Release]:
     """Return the releases that match every query parameter in `query`; None matches any value."""
-    if slug := query["dataset"]:
+    if slug := query.dataset:
         releases = releases.filter(dataset__slug=slug)
-    if slug := query["organisation"]:
+    if slug := query.organisation:
         releases = releases.filter(dataset__organisation__in=Organisation.objects.filter(slug=slug))
-    if mechanism := query["mechanism"]:
+    if mechanism := query.mechanism:
         releases = releases.filter(mechanism=mechanism)
-    if kind := query["kind"]:
+    if kind := query.kind:
         releases = releases.filter(mechanism__in=mechanisms_of(KINDS[kind]))
-    if box := query["bbox"]:
+    if box := query.bbox:
         releases = releases.filter(near(box, "dataset__"))
-    if first := query["published_from"]:
+    if first := query.published_from:
         releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
-    if last := query["published_to"]:
+    if last := query.published_to:
         # Compare with the end of the day, because the last date that Python supports has no next
         # day.
         releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))

@@ -9,7 +9,7 @@ from django.core.exceptions import BadRequest
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.request import Request
 
-from dpgeo.api.problems import LengthRequired, TooLarge
+from dpgeo.api.problems import LENGTH_REQUIRED, TOO_LARGE, Refused
 from dpgeo.core.declared import Declared
 from dpgeo.core.errors import InvalidInput
 
@@ -29,7 +29,7 @@ def read_body(
     """Read a request body of at most `most` bytes, and return the declared facts in it.
 
     By default, no fields are allowed. Raises InvalidInput, which names the field, if a field is
-    unknown, given twice, missing or malformed. Can also raise LengthRequired, TooLarge or
+    unknown, given twice, missing or malformed. Can also raise Refused or
     UnsupportedMediaType.
     """
     needed = any(field.is_required() for field in facts.model_fields.values())
@@ -40,12 +40,12 @@ def read_body(
 def body_length(request: Request) -> int:
     """Return the declared length of the body in bytes, or 0 if there is no body.
 
-    Raises LengthRequired for a chunked body without a length, or InvalidInput for a malformed
+    Raises Refused for a chunked body without a length, or InvalidInput for a malformed
     length.
     """
     text = request.META.get("CONTENT_LENGTH") or ""
     if not text and request.META.get("HTTP_TRANSFER_ENCODING"):
-        raise LengthRequired
+        raise Refused(LENGTH_REQUIRED)
     if text and not (text.isascii() and text.isdecimal()):
         raise InvalidInput("Must be the length of the body in bytes.", field="Content-Length")
     return int(text or 0)
@@ -58,7 +58,7 @@ def _document(request: Request, most: int) -> dict[str, Any]:
             media_type, "Send JSON, with the header Content-Type: application/json."
         )
     if body_length(request) > most:
-        raise TooLarge(f"The body may have at most {most:,} bytes; send less.")
+        raise Refused(TOO_LARGE, f"The body may have at most {most:,} bytes; send less.")
     try:
         document = json.loads(_text(request), parse_constant=_no_constant, object_pairs_hook=_once)
     except RecursionError:

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from datetime import date
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
-from drf_spectacular.utils import OpenApiResponse
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
+from dpgeo.api.answers import Answer
 from dpgeo.api.base import ApiView, DocumentView
-from dpgeo.api.documents import Document
 from dpgeo.api.files import cache_control, content_of, disposition
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.range_serializers import known
+from dpgeo.api.openapi import operation
+from dpgeo.api.range_answers import Known
 from dpgeo.api.ranges import (
     CONFIDENCE,
     MAX_BODY_BYTES,
@@ -34,7 +33,7 @@ from dpgeo.artefacts.series_files import ARRAY, LONG, PeriodMap, SeriesMaps
 from dpgeo.core.declared import Declared, Members, fact
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Series
 from dpgeo.releases.series_maps import (
     Shown,
@@ -43,8 +42,6 @@ from dpgeo.releases.series_maps import (
     series_public,
     shown_maps,
 )
-
-SERIES_ID = in_path("series_id", "The series' id.", UUID)
 
 MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()))
 
@@ -59,15 +56,17 @@ def public_or_404(series_id: UUID) -> tuple[Series, Shown]:
 
 
 class SeriesFileView(ApiView):
-    """A file with all published maps of a series."""
-
     @operation(
         "series_file",
         "Get all maps in one file",
         tag="releases",
         parameters=[
-            SERIES_ID,
-            in_path("name", f"One of {', '.join(LONG)}; {ARRAY} is what its page is drawn from."),
+            OpenApiParameter(
+                "name",
+                str,
+                OpenApiParameter.PATH,
+                description=f"One of {', '.join(LONG)}; {ARRAY} is what its page is drawn from.",
+            )
         ],
         responses={
             **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
@@ -127,58 +126,53 @@ class Region(Declared):
     polygon: Members = fact("A GeoJSON Polygon or MultiPolygon, longitude first.", None)
 
 
-class PeriodAnswer:
-    """A map of one period, and the count that it gives for the requested region."""
-
-    def __init__(self, one: PeriodMap, answer: RangeAnswer) -> None:
-        self.map, self.answer = one, answer
-
-
-class PeriodAnswerSerializer(Document):
+class PeriodAnswerOut(Answer):
     """The count of the region in one period."""
 
-    period = serializers.IntegerField(source="map.number", help_text="Counted from 1.")
-    from_day = serializers.DateField(source="map.window.first")
-    to_day = serializers.DateField(source="map.window.last")
-    release = serializers.CharField(source="map.release", help_text="The id of the map's release.")
-    estimate = serializers.FloatField(
-        allow_null=True, help_text="Null where nothing was counted in the region."
+    period: int = fact("Counted from 1.")
+    from_day: date
+    to_day: date
+    release: str = fact("The id of the map's release.")
+    estimate: Known = fact("Null where nothing was counted in the region.")
+    margin: Known = fact("Half the width of the interval.")
+    counted: str
+    reason: str | None
+
+
+def period_answer(one: PeriodMap, shape: Any) -> PeriodAnswerOut:
+    """Return the count that the map of one period gives for a region."""
+    answer = Ranges(one.released).answer([shape])[0]
+    return PeriodAnswerOut(
+        period=one.number,
+        from_day=one.window.first,
+        to_day=one.window.last,
+        release=one.release,
+        estimate=answer.estimate,
+        margin=answer.margin,
+        counted=answer.counted,
+        reason=answer.reason,
     )
-    margin = serializers.FloatField(allow_null=True, help_text="Half the width of the interval.")
-    counted = serializers.CharField(source="answer.counted")
-    reason = serializers.CharField(source="answer.reason", allow_null=True)
-
-    def get_estimate(self, one: PeriodAnswer) -> float | None:
-        """Return the estimate, or None if nothing was counted in the region."""
-        return known(one.answer.estimate)
-
-    def get_margin(self, one: PeriodAnswer) -> float | None:
-        """Return the margin, or None if nothing was counted in the region."""
-        return known(one.answer.margin)
 
 
-class SeriesAnswersSerializer(Document):
+class SeriesAnswersOut(Answer):
     """The counts of one region in all published periods of a series."""
 
-    series = serializers.CharField(help_text="The series' id.")
-    confidence = serializers.FloatField(help_text="The confidence level of the intervals.")
-    results = PeriodAnswerSerializer(many=True)
+    series: str = fact("The series' id.")
+    confidence: float = fact("The confidence level of the intervals.")
+    results: list[PeriodAnswerOut]
 
 
 class SeriesQueryView(DocumentView):
-    """The counts of one region in all periods of a series."""
-
     @operation(
         "series_query",
         "Count over time",
-        SeriesAnswersSerializer,
+        SeriesAnswersOut,
         tag="releases",
-        parameters=[SERIES_ID],
         body=Region,
         errors=[404, 409, 503],
     )
     @heavy
-    def post(self, request: Request, series_id: UUID) -> Response:
+    def post(self, request: Request, series_id: UUID) -> HttpResponse:
         """Estimate the count in a box or polygon in each published period, with its interval.
 
         This spends no budget, because it is computed from published counts alone.
@@ -192,11 +186,12 @@ class SeriesQueryView(DocumentView):
         except InvalidInput as error:
             field = next(name for name in SHAPES if fields[name] is not None)
             raise InvalidInput(error.phrase, field=error.field or field) from None
-        document = {"series": str(series.pk), "confidence": CONFIDENCE, "results": results}
-        return self.answer(self.write(SeriesAnswersSerializer, document))
+        return self.answer(
+            SeriesAnswersOut(series=str(series.pk), confidence=CONFIDENCE, results=results)
+        )
 
 
-def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
+def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswerOut]:
     """Return each map's count in the polygon `shape`.
 
     Raises InvalidInput for an invalid polygon, or Conflict if the maps were not all measured in the
@@ -204,4 +199,4 @@ def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
     """
     if maps.compared is None:
         raise Conflict("The maps of this series do not count in the same places.")
-    return [PeriodAnswer(one, Ranges(one.released).answer([shape])[0]) for one in maps.maps]
+    return [period_answer(one, shape) for one in maps.maps]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiResponse
@@ -12,37 +14,31 @@ from dpgeo.api.access import check_served
 from dpgeo.api.base import ApiView
 from dpgeo.api.files import cache_control, disposition, file_of, release_of
 from dpgeo.api.heavy_work import heavy
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.queries import Query, one_of
+from dpgeo.api.openapi import operation
+from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import csv
 from dpgeo.artefacts.spreadsheet import MEDIA_TYPE, MOST_BYTES, for_spreadsheets
+from dpgeo.core.declared import Declared, fact
 from dpgeo.datasets.storage import open_stored
 
 POINT, COMMA = "point", "comma"
 
-DECIMAL = Query(
-    name="decimal",
-    description="The decimal sign that the spreadsheet expects; with comma, semicolons separate "
-    "the columns.",
-    read=one_of((POINT, COMMA)),
-    schema={"type": "string", "enum": [POINT, COMMA], "default": POINT},
-    default=POINT,
-)
+
+class SpreadsheetQuery(Declared):
+    decimal: Annotated[str, choice([POINT, COMMA]), schema(enum=[POINT, COMMA])] = fact(
+        "The decimal sign that the spreadsheet expects; with comma, semicolons separate "
+        "the columns.",
+        POINT,
+    )
 
 
 class SpreadsheetView(ApiView):
-    """The CSV of a layer in the form that Excel and other spreadsheets open."""
-
-    queries = (DECIMAL,)
+    queries = SpreadsheetQuery
 
     @operation(
         "release_spreadsheet",
         "Get a layer for a spreadsheet",
         tag="releases",
-        parameters=[
-            in_path("release_id", "The release's id, as lists give it."),
-            in_path("layer", "The layer's name, as the release's files give it."),
-        ],
         responses={(200, "text/csv"): OpenApiResponse({"type": "string"}, "The rows")},
         errors=[202, 400, 404, 409, 410, 429],
         usual=False,
@@ -62,8 +58,8 @@ class SpreadsheetView(ApiView):
             raise exceptions.NotFound(
                 f"This layer is too large for a spreadsheet; take {stored.file_name}."
             )
-        comma = self.query["decimal"] == COMMA
-        etag = f'"{stored.sha256}-{self.query["decimal"]}"'
+        comma = self.query.decimal == COMMA
+        etag = f'"{stored.sha256}-{self.query.decimal}"'
         known = get_conditional_response(request._request, etag=etag)
         if known is None:
             with open_stored(stored.storage, stored.name) as file:

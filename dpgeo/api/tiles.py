@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
@@ -13,21 +13,21 @@ from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiResponse
 from pmtiles.reader import Reader
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from dpgeo.api.access import check_served
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
     ReleaseFileView,
     cache_control,
     file_of,
     release_of,
 )
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.queries import Query, one_of
-from dpgeo.api.serializers import TileJsonSerializer
+from dpgeo.api.openapi import operation
+from dpgeo.api.public_answers import TileJsonOut
+from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
+from dpgeo.core.declared import Declared, fact
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import open_span, open_stored
 from dpgeo.releases.models import Release
@@ -45,66 +45,57 @@ SOURCES = ("tiles", "geojson")
 GREATEST = 30
 """The highest zoom level of the tile scheme."""
 
-RELEASE_ID = in_path("release_id", "The release's id, as lists give it.")
-LAYER = in_path("layer", "The layer's name, as the release's files give it.")
-
 
 class TileJsonView(DocumentView):
-    """The TileJSON of a layer."""
-
     counted = False
 
     @operation(
         "tilejson",
         "Get a layer's TileJSON",
-        TileJsonSerializer,
+        TileJsonOut,
         tag="releases",
-        parameters=[RELEASE_ID, LAYER],
         errors=[410],
     )
-    def get(self, request: Request, release_id: str, layer: str) -> Response:
+    def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get TileJSON 3.0. Its URL can be a vector source in MapLibre, Leaflet or QGIS."""
         release, stored = _archive(request, release_id, layer)
         archive = Reader(_ranges(stored))
         header, metadata = archive.header(), archive.metadata()
-        document = {
-            "tilejson": "3.0.0",
-            **{name: metadata[name] for name in ("name", "description", "attribution")},
-            "tiles": [_template(request, release, layer)],
-            "vector_layers": metadata["vector_layers"],
-            "minzoom": header["min_zoom"],
-            "maxzoom": header["max_zoom"],
-            "bounds": [
+        answer = TileJsonOut(
+            tilejson="3.0.0",
+            name=metadata["name"],
+            description=metadata["description"],
+            attribution=metadata["attribution"],
+            tiles=[_template(request, release, layer)],
+            vector_layers=metadata["vector_layers"],
+            minzoom=header["min_zoom"],
+            maxzoom=header["max_zoom"],
+            bounds=[
                 header[f"{side}_e7"] / DEGREE
                 for side in ("min_lon", "min_lat", "max_lon", "max_lat")
             ],
-        }
-        return self.answer(document, personal=not release.rules.public)
+        )
+        return self.answer(answer, personal=not release.rules.public)
+
+
+class StyleQuery(Declared):
+    source: Annotated[str, choice(SOURCES), schema(enum=list(SOURCES))] = fact(
+        "What the style draws: the vector tiles (default) or the GeoJSON file.", SOURCES[0]
+    )
 
 
 class StyleView(DocumentView):
-    """The MapLibre style of a layer, with URLs on this server."""
-
     counted = False
-    queries = (
-        Query(
-            name="source",
-            description="What the style draws: the vector tiles (default) or the GeoJSON file.",
-            read=one_of(SOURCES),
-            schema={"type": "string", "enum": list(SOURCES), "default": SOURCES[0]},
-            default=SOURCES[0],
-        ),
-    )
+    queries = StyleQuery
 
     @operation(
         "style",
         "Get a layer's MapLibre style",
         tag="releases",
-        parameters=[RELEASE_ID, LAYER],
         responses={200: OpenApiResponse({"type": "object"}, "A style, version 8")},
         errors=[202, 409, 410],
     )
-    def get(self, request: Request, release_id: str, layer: str) -> Response:
+    def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get the map's initial colours and classes as a style for MapLibre and Mapbox GL."""
         release = release_of(request, release_id)
         check_served(release)
@@ -112,11 +103,11 @@ class StyleView(DocumentView):
         with open_stored(stored.storage, stored.name) as file:
             style = json.loads(file.read())
         source = style["sources"][layer]
-        if self.query["source"] == "tiles":
+        if self.query.source == "tiles":
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
-            # Raise BeingMade if the GeoJSON file is not made yet: without it, the map would be
+            # Raise Refused if the GeoJSON file is not made yet: without it, the map would be
             # empty.
             file_of(request, release, name)
             address = address_of(request, "api:release-file", release.pk, name)
@@ -128,20 +119,10 @@ class StyleView(DocumentView):
 
 
 class TileView(ReleaseFileView):
-    """One tile. It never changes, because the archive that contains it never changes."""
-
     @operation(
         "tile",
         "Get a vector tile",
         tag="releases",
-        parameters=[
-            RELEASE_ID,
-            LAYER,
-            *(
-                in_path(name, meaning, int)
-                for name, meaning in (("z", "Zoom"), ("x", "Column"), ("y", "Row from the north"))
-            ),
-        ],
         responses={
             (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
             204: OpenApiResponse(description="The tile is empty"),

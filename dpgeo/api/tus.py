@@ -20,16 +20,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.access import own_dataset
+from dpgeo.api.answers import address_of
 from dpgeo.api.base import PREFLIGHT_HEADERS, ApiView
-from dpgeo.api.documents import address_of
 from dpgeo.api.idempotency import SAME_FILE
 from dpgeo.api.openapi import operation
-from dpgeo.api.problems import PreconditionFailed
+from dpgeo.api.problems import PRECONDITION_FAILED, Refused
 from dpgeo.api.request_bodies import body_length, read_body
 from dpgeo.api.uploads import (
     OFFSET,
-    SLUG,
-    UPLOAD_ID,
     UPLOADING,
     announced_id,
     check_size,
@@ -59,8 +57,6 @@ PROTOCOL = OpenApiParameter(
 
 
 class TusView(ApiView):
-    """Base class of the views for the tus protocol."""
-
     scopes: ClassVar = UPLOADING
 
     @property
@@ -80,10 +76,10 @@ class TusView(ApiView):
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raise PreconditionFailed if the client's version of the protocol is not supported."""
+        """Raise Refused if the client's version of the protocol is not supported."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS" and request.headers.get("Tus-Resumable") != VERSION:
-            raise PreconditionFailed
+            raise Refused(PRECONDITION_FAILED)
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Respond with the supported extensions and the largest file size; needs no API key."""
@@ -95,15 +91,12 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """View at which a client announces a new file, before it sends the file's bytes."""
-
     @operation(
         "tus_create",
         "Announce a file by tus",
         tag="uploads",
         status=201,
         parameters=[
-            SLUG,
             PROTOCOL,
             OpenApiParameter(
                 LENGTH, int, "header", required=True, description="The file's length in bytes."
@@ -143,8 +136,6 @@ class TusUploadsView(TusView):
 
 
 class TusUploadView(TusView):
-    """View that receives, reports on and deletes one file."""
-
     def head(self, request: Request, upload_id: UUID) -> Response:
         """Respond with the number of bytes received; complete a file that has all its bytes."""
         file = self._completed(find_upload_or_transfer(self.actor, upload_id))
@@ -158,7 +149,6 @@ class TusUploadView(TusView):
         tag="uploads",
         status=204,
         parameters=[
-            UPLOAD_ID,
             PROTOCOL,
             OpenApiParameter(
                 OFFSET, int, "header", required=True, description="Bytes sent before these."
@@ -191,7 +181,7 @@ class TusUploadView(TusView):
         "tus_delete",
         "Discard a file by tus",
         tag="uploads",
-        parameters=[UPLOAD_ID, PROTOCOL],
+        parameters=[PROTOCOL],
         responses={204: OpenApiResponse(description="Deleted")},
         errors=[409, 412, 415],
     )

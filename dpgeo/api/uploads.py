@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,9 +25,15 @@ from dpgeo.api.access import (
 )
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
-from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
-from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.problems import NoSpace, TooLarge
+from dpgeo.api.member_answers import (
+    OpenUploadsOut,
+    PreviewOut,
+    UploadOut,
+    preview_answer,
+    upload_answer,
+)
+from dpgeo.api.openapi import operation
+from dpgeo.api.problems import INSUFFICIENT_STORAGE, RETRY_SECONDS, TOO_LARGE, Refused
 from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Members, fact
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -41,9 +47,7 @@ from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import check_name_fits, upload_confirm, upload_discard, upload_retry
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.disk_space import read_disk_space
-
-SLUG = in_path("slug", "The dataset's short name.")
-UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
+from dpgeo.jobs.outages import Outage
 
 OFFSET = "Upload-Offset"
 
@@ -62,43 +66,38 @@ class Confirmation(Declared):
 
 
 class UploadsView(DocumentView):
-    """View that lists a dataset's unfinished files."""
-
     scopes: ClassVar = UPLOADING
 
-    @operation(
-        "uploads", "List open files", OpenUploadsSerializer, tag="uploads", parameters=[SLUG]
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @operation("uploads", "List open files", OpenUploadsOut, tag="uploads")
+    def get(self, request: Request, slug: str) -> HttpResponse:
         """List the files still being uploaded, then those without confirmed columns.
 
         Each group is sorted newest first; at most 500 files are listed. An API key sees only the
         files that it announced. To abandon a file, send DELETE to its URL.
         """
         dataset = own_dataset(self.actor, slug, "upload")
-        document = {"results": files_open(dataset, self.actor.acting_key)}
-        return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
+        files = files_open(dataset, self.actor.acting_key)
+        results = [upload_answer(file, request) for file in files]
+        return self.answer(OpenUploadsOut(results=results), personal=True)
 
 
 class UploadView(DocumentView):
-    """View of one upload, which can also delete it."""
-
     scopes: ClassVar = UPLOADING
 
-    @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
-    def get(self, request: Request, upload_id: UUID) -> Response:
+    @operation("upload", "Get an upload", UploadOut, tag="uploads")
+    def get(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Get an upload and the number of bytes received."""
-        return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
+        file = find_upload_or_transfer(self.actor, upload_id)
+        return self.answer(upload_answer(file, request), personal=True)
 
     @operation(
         "upload_discard",
         "Discard a file",
         tag="uploads",
-        parameters=[UPLOAD_ID],
         responses={204: OpenApiResponse(description="Deleted")},
         errors=[409],
     )
-    def delete(self, request: Request, upload_id: UUID) -> Response:
+    def delete(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Delete the bytes received so far. A file that is being read or was read is kept."""
         read_body(request)
         discard(self.actor, upload_id)
@@ -106,19 +105,16 @@ class UploadView(DocumentView):
 
 
 class UploadPreviewView(DocumentView):
-    """View of a file's columns before they are confirmed."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(
         "upload_preview",
         "Get the columns of a file",
-        PreviewSerializer,
+        PreviewOut,
         tag="uploads",
-        parameters=[UPLOAD_ID],
         errors=[409],
     )
-    def get(self, request: Request, upload_id: UUID) -> Response:
+    def get(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Get the names of a file's columns and a guess at their roles.
 
         For an API key, the list of names is empty unless the file's name shows that its format has
@@ -128,26 +124,22 @@ class UploadPreviewView(DocumentView):
         upload = whole_upload(self.actor, upload_id)
         check_settled(self.actor, jobs_of(upload.dataset))
         look = upload_key_preview if is_key(self.actor) else upload_preview
-        preview = look(upload=upload)
-        return self.answer(self.write(PreviewSerializer, preview), personal=True)
+        return self.answer(preview_answer(look(upload=upload)), personal=True)
 
 
 class UploadConfirmView(DocumentView):
-    """View that confirms a file's columns."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(
         "upload_confirm",
         "Confirm the columns",
-        UploadSerializer,
+        UploadOut,
         tag="uploads",
         status=202,
-        parameters=[UPLOAD_ID],
         body=Confirmation,
         errors=[409],
     )
-    def post(self, request: Request, upload_id: UUID) -> Response:
+    def post(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Confirm the columns, and start the job that reads the rows.
 
         After the first confirmation, the dataset's declaration is fixed.
@@ -160,24 +152,21 @@ class UploadConfirmView(DocumentView):
             check_name_fits(upload, columns)
         with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
             upload_confirm(upload=upload, columns=columns, by_key=by_key)
-        return upload_answer(request, upload, status=202)
+        return self.answer(upload_answer(upload, request), status=202, personal=True)
 
 
 class UploadRetryView(DocumentView):
-    """View that tries again to read a file."""
-
     scopes: ClassVar = UPLOADING
 
     @operation(
         "upload_retry",
         "Read a file again",
-        UploadSerializer,
+        UploadOut,
         tag="uploads",
         status=202,
-        parameters=[UPLOAD_ID],
         errors=[409],
     )
-    def post(self, request: Request, upload_id: UUID) -> Response:
+    def post(self, request: Request, upload_id: UUID) -> HttpResponse:
         """Restart the job that reads a file, if the job ended without a result.
 
         Repeating this changes nothing.
@@ -187,7 +176,7 @@ class UploadRetryView(DocumentView):
         if is_settled(self.actor, jobs_of(upload.dataset)):
             with one_job_at_a_time(self.actor, upload.dataset.organisation_id):
                 upload = upload_retry(upload=upload, by_key=is_key(self.actor))
-        return upload_answer(request, upload, status=202)
+        return self.answer(upload_answer(upload, request), status=202, personal=True)
 
 
 def announced_id(request: Request, dataset: Dataset) -> UUID | None:
@@ -245,20 +234,21 @@ def discard(user: User, upload_id: UUID) -> None:
 
 
 def check_size(size: int, field: str) -> None:
-    """Raise TooLarge if a file is larger than allowed, or NoSpace if there is no space for it.
+    """Raise Refused if a file is larger than allowed, or if there is no space for it.
 
     Twice the file's size must be free, because the parts still exist while they are joined into one
-    file. `field` is the field or header that TooLarge names.
+    file. `field` is the field or header that is named.
     """
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
-        raise TooLarge(
+        raise Refused(
+            TOO_LARGE,
             f"The file is larger than the {limit:,} bytes allowed here; split it, or compress it "
             "as Parquet.",
             field=field,
         )
     if read_disk_space().room < 2 * size:
-        raise NoSpace
+        raise Refused(INSUFFICIENT_STORAGE, wait=RETRY_SECONDS[Outage.SPACE])
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:
@@ -270,9 +260,3 @@ def read_count(request: Request, header: str, meaning: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", given):
         raise InvalidInput("Must be {meaning}, such as 0.", meaning=meaning, field=header)
     return int(given)
-
-
-def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response that describes an uploaded file or a transfer."""
-    document = UploadSerializer(context={"request": request}).to_representation(file)
-    return Response(document, status=status, headers={"Cache-Control": "private, no-store"})

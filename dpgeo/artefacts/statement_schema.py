@@ -1,4 +1,4 @@
-"""Schema of the privacy statement, as Python types and as JSON Schema.
+"""Schema of the privacy statement, as types from which pydantic makes its JSON Schema.
 
 The fields cover all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; the notion of privacy, privacy
@@ -10,21 +10,12 @@ version of the schema will stand beside this one.
 
 from __future__ import annotations
 
-from enum import Enum
-from types import NoneType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NotRequired,
-    TypedDict,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, Literal, NotRequired
 
-from dpgeo.core.declared import Declared, schema_of
+from pydantic import ConfigDict, Field, TypeAdapter, WithJsonSchema, with_config
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict
+
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.release_request import ReleaseRequest
 
@@ -35,44 +26,45 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 
 
-def also(**keywords: Any) -> tuple[tuple[str, Any], ...]:
-    """Return JSON Schema keywords to add to a type; a keyword with the value None is removed."""
-    return tuple(keywords.items())
+OPEN = ConfigDict(extra="allow")
+"""Configuration of an object that may have undeclared members."""
 
-
-OPEN = also(additionalProperties=None)
-"""Annotation of an object that may have undeclared members."""
-
-Words = Annotated[str, also(minLength=1)]
-ListOfWords = Annotated[list[Words], also(minItems=1)]
-Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
-Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
+Count = Annotated[int, Field(ge=0)]
+Words = Annotated[str, Field(min_length=1)]
+ListOfWords = Annotated[list[Words], Field(min_length=1)]
+Decimal = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+)?$")]
+Exact = Annotated[str, Field(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 """An exact decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels.
 """
-Delta = Annotated[str, also(pattern="^1e-[0-9]+$")]
-Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
-Positive = Annotated[int, also(minimum=1)]
-Day = Annotated[str, also(format="date")]
-Odds = Annotated[float, also(minimum=1)] | None
+Delta = Annotated[str, Field(pattern="^1e-[0-9]+$")]
+Checksum = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Positive = Annotated[int, Field(ge=1)]
+Day = Annotated[str, WithJsonSchema({"type": "string", "format": "date"})]
+Odds = Annotated[float, Field(ge=1)] | None
 Verdict = Literal["strong", "moderate", "weak"]
-RightGuesses = Annotated[int, also(minimum=50, maximum=98)] | None
+RightGuesses = Annotated[int, Field(ge=50, le=98)] | None
 """Largest number of correct guesses in 100, starting from even odds.
 
 It is null if a guess can be almost certain.
 """
 
 
-class Dataset(TypedDict):
+@with_config(ConfigDict(extra="forbid"))
+class Closed(TypedDict):
+    """An object with its declared members and no others."""
+
+
+class Dataset(Closed):
     title: str
     slug: str
 
 
-class Product(TypedDict):
+class Product(Closed):
     type: Literal["Summary statistics", "Dataset", "Synthetic data"]
     intended_use: Words
 
 
-class Counts(TypedDict):
+class Counts(Closed):
     """What is counted, what a sum over several regions counts, and the owner's noun for rows."""
 
     counting: Words
@@ -81,22 +73,22 @@ class Counts(TypedDict):
     rows: Words
 
 
-class UnitOfPrivacy(TypedDict):
+class UnitOfPrivacy(Closed):
     unit: Unit
     meaning: Words
 
 
-class ContributionBound(TypedDict):
-    bound: Annotated[int, also(minimum=1)]
+class ContributionBound(Closed):
+    bound: Annotated[int, Field(ge=1)]
     meaning: Words
 
 
-class Neighbours(TypedDict):
+class Neighbours(Closed):
     words: Words
     symbols: Words
 
 
-class Guesses(TypedDict):
+class Guesses(Closed):
     verdict: Verdict
     right_guesses_in_100: RightGuesses
     sentence: Words
@@ -127,13 +119,13 @@ class Geo(Guesses):
     neighbours: Neighbours
     level: Words
     epsilon_per_metre: Decimal
-    reports: int
+    reports: Count
     epsilon_per_metre_of_one_report: Decimal
 
 
-class Points(TypedDict):
+class Points(Closed):
     level: Words
-    radius: int
+    radius: Count
     epsilon_per_metre: Decimal
     verdict: Verdict
     right_guesses_in_100: RightGuesses
@@ -153,12 +145,13 @@ class DatasetGuarantee(Guesses):
     delta: NotRequired[Delta]
 
 
-class Mechanism(TypedDict):
+class Mechanism(Closed):
     key: Words
     parameters: dict[str, Any]
 
 
-class Noise(TypedDict):
+@with_config(OPEN)
+class Noise(Closed):
     """A noise distribution; each type of noise adds parameters of its own."""
 
     distribution: Words
@@ -166,7 +159,8 @@ class Noise(TypedDict):
     scale: NotRequired[float]
 
 
-class Spend(TypedDict):
+@with_config(OPEN)
+class Spend(Closed):
     """A spend of an epsilon or, under zCDP, of a rho."""
 
     label: Words
@@ -176,19 +170,19 @@ class Spend(TypedDict):
     sensitivity: NotRequired[float]
     squared_sensitivity: NotRequired[float]
     meaning: NotRequired[Words]
-    noise: Annotated[Noise, OPEN] | None
+    noise: Noise | None
 
 
-class Range(TypedDict):
+class Range(Closed):
     smallest: float
     largest: float
 
 
-class ExpectedError(TypedDict):
+class ExpectedError(Closed):
     layer: Words
     title: Words
     kind: Literal["measured", "inferred"]
-    values: int
+    values: Count
     margin_95: Range | None
     margin_label: Words
     margin_note: str
@@ -196,25 +190,25 @@ class ExpectedError(TypedDict):
     listed_from: float | None
 
 
-class Implementation(TypedDict):
+class Implementation(Closed):
     software: Words
     noise: Words
     security: Words
 
 
-class Proof(TypedDict):
+class Proof(Closed):
     argument: Words
     references: Words
     where: Words
 
 
-class Source(TypedDict):
+class Source(Closed):
     name: Words
     url: Words
     date: Day
 
 
-class SourceRelease(TypedDict):
+class SourceRelease(Closed):
     id: Words
     title: Words
     dataset: Words
@@ -224,12 +218,12 @@ class SourceRelease(TypedDict):
     used_layers: bool
 
 
-class LayerUsed(TypedDict):
+class LayerUsed(Closed):
     name: Words
     title: Words
     kind: Words
     sha256: Checksum
-    features: int
+    features: Count
     declared_on: Day
     declared_before_upload: bool
     public_source: Source | None
@@ -237,31 +231,31 @@ class LayerUsed(TypedDict):
     meaning: Words
 
 
-class AreaExchange(TypedDict):
+class AreaExchange(Closed):
     place: Words
     source: Source | None
     on: Day
-    times: int
+    times: Count
     meaning: Words
 
 
-class File(TypedDict):
+class File(Closed):
     name: Words
     media_type: Words
     sha256: Checksum
-    size: int
+    size: Count
 
 
-class Total(TypedDict):
+class Total(Closed):
     """A noisy total of people, sightings or visits in all regions; it may be negative."""
 
-    value: Annotated[int, also(minimum=None)]
-    margin_95: int
-    most_of_one_person: int
+    value: int
+    margin_95: Count
+    most_of_one_person: Count
     meaning: Words
 
 
-class Scale(TypedDict):
+class Scale(Closed):
     """How counts are scaled to a total.
 
     If `factor`, `low` and `high` are null, nothing is scaled and `meaning` says why.
@@ -274,7 +268,7 @@ class Scale(TypedDict):
     meaning: Words
 
 
-class Totals(TypedDict):
+class Totals(Closed):
     """Totals and what they cost: an epsilon, or a rho in its place if their noise is Gaussian."""
 
     people: Total
@@ -285,13 +279,13 @@ class Totals(TypedDict):
     rho: NotRequired[Exact]
 
 
-class AreaSeen(TypedDict):
-    areas: Annotated[int, also(minimum=1)]
+class AreaSeen(Closed):
+    areas: Annotated[int, Field(ge=1)]
     on: Day
     meaning: Words
 
 
-class WindowOfTime(TypedDict):
+class WindowOfTime(Closed):
     """The days whose rows are counted, in a declared time zone; both days are included."""
 
     from_day: Day
@@ -306,13 +300,13 @@ class Household(Guesses):
     Each of them, taken alone, has the release's guarantee.
     """
 
-    people: Annotated[int, also(minimum=2)]
+    people: Annotated[int, Field(ge=2)]
     epsilon: Decimal
     delta: Delta | Literal["0"]
     meaning: Words
 
 
-class BoundChoice(TypedDict):
+class BoundChoice(Closed):
     """How the contribution bound was chosen privately.
 
     It is close to the quantile `quantile` of the people's numbers of regions, and at most `most`.
@@ -324,7 +318,7 @@ class BoundChoice(TypedDict):
     meaning: Words
 
 
-class OfSeries(TypedDict):
+class OfSeries(Closed):
     """The series of which this release is a map; `number` is the map's number in it, from 1.
 
     `bound_of_series` is the most that one person adds to all maps together, or null unless a person
@@ -354,7 +348,7 @@ class OfSeries(TypedDict):
     meaning: Words
 
 
-class Statement(TypedDict):
+class Statement(Closed):
     """The statement. The stored file also lists the other files of the release.
 
     `request` is what was asked for, with the defaults filled in. `totals` is present only if the
@@ -381,7 +375,7 @@ class Statement(TypedDict):
     unit_of_privacy: UnitOfPrivacy
     number_of_units: Words
     contribution_bound: ContributionBound
-    guarantee: Pure | Rho | Geo
+    guarantee: Annotated[Pure | Rho | Geo, Field(discriminator="notion")]
     dataset_guarantee: DatasetGuarantee | None
     mechanism: Mechanism
     deployment_model: Words
@@ -391,7 +385,7 @@ class Statement(TypedDict):
     access_type: Words
     data_domain: Words
     preparation: ListOfWords
-    spends: Annotated[list[Annotated[Spend, OPEN]], also(minItems=1)]
+    spends: Annotated[list[Spend], Field(min_length=1)]
     accounting: Words
     expected_error: list[ExpectedError]
     post_processing: ListOfWords
@@ -400,7 +394,7 @@ class Statement(TypedDict):
     rationale: ListOfWords
     implementation: Implementation
     proof: Proof
-    study_area: Annotated[dict[str, Any], also(required=["type"])]
+    study_area: Annotated[dict[str, Any], WithJsonSchema({"type": "object", "required": ["type"]})]
     study_area_exchange: AreaExchange | None
     study_area_seen: AreaSeen | None
     public_layers: list[LayerUsed]
@@ -413,7 +407,7 @@ class Statement(TypedDict):
     series: NotRequired[OfSeries]
 
 
-class FileOnRequest(TypedDict):
+class FileOnRequest(Closed):
     name: Words
     media_type: Words
 
@@ -425,11 +419,11 @@ class StoredStatement(Statement):
     are written, the API gives their checksums with the release.
     """
 
-    files: Annotated[list[File], also(minItems=1)]
+    files: Annotated[list[File], Field(min_length=1)]
     files_on_request: list[FileOnRequest]
 
 
-VERSIONS: dict[str, Any] = {VERSION: StoredStatement}
+VERSIONS: dict[str, TypeAdapter[Any]] = {VERSION: TypeAdapter(StoredStatement)}
 
 
 def schema_address(version: str = VERSION) -> str:
@@ -437,55 +431,16 @@ def schema_address(version: str = VERSION) -> str:
     return f"/api/schemas/privacy-statement-{version}.json"
 
 
+class _StatementSchema(GenerateJsonSchema):
+    """JSON Schema without the titles of fields, which repeat their names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
 def statement_schema(version: str = VERSION) -> Schema:
     """Return the JSON Schema (2020-12) of a version. Raises KeyError for an unknown version."""
-    schema = _record(VERSIONS[version])
+    schema = VERSIONS[version].json_schema(schema_generator=_StatementSchema)
     schema["properties"]["version"] = {"const": version}
     schema["properties"]["schema"] = {"const": schema_address(version)}
-    return {"$schema": DIALECT, "title": "Privacy statement of a release", **schema}
-
-
-def _record(form: Any) -> Schema:
-    """Return the JSON Schema of an object with the members of a TypedDict and no others."""
-    hints = get_type_hints(form, include_extras=True)
-    return {
-        "type": "object",
-        "required": [name for name, hint in hints.items() if get_origin(hint) is not NotRequired],
-        "properties": {name: _schema(hint) for name, hint in hints.items()},
-        "additionalProperties": False,
-    }
-
-
-PLAIN: dict[Any, Schema] = {
-    str: {"type": "string"},
-    int: {"type": "integer", "minimum": 0},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    dict: {"type": "object"},
-    NoneType: {"type": "null"},
-}
-
-
-def _schema(hint: Any) -> Schema:
-    """Return the JSON Schema of a type. Raises KeyError for unsupported types."""
-    origin, arguments = get_origin(hint) or hint, get_args(hint)
-    if origin is Annotated:
-        schema = {**_schema(arguments[0]), **dict(arguments[1])}
-        return {name: value for name, value in schema.items() if value is not None}
-    if origin is NotRequired:
-        return _schema(arguments[0])
-    if origin is Literal:
-        return {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
-    if origin is list:
-        return {"type": "array", "items": _schema(arguments[0])}
-    if is_typeddict(origin):
-        return _record(origin)
-    if isinstance(origin, type) and issubclass(origin, Enum):
-        return {"enum": [member.value for member in origin]}
-    if isinstance(origin, type) and issubclass(origin, Declared):
-        return schema_of(origin)
-    if len(arguments) > 1 and origin is not dict:
-        return {
-            ("anyOf" if NoneType in arguments else "oneOf"): [_schema(one) for one in arguments]
-        }
-    return dict(PLAIN[origin])
+    return {"$schema": DIALECT, **schema, "title": "Privacy statement of a release"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 LICENCES: dict[str, str] = {
     "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
@@ -21,6 +22,7 @@ LICENCES: dict[str, str] = {
 """The URL of each licence, by its usual short name."""
 
 
+@lru_cache(maxsize=1024)
 def licence_url(name: str) -> str:
     """Return the URL of a licence that an owner named, or "" if it is unknown.
 

@@ -99,7 +99,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     such users may learn that the release has ended.
     """
     known = Q(state__in=KNOWN)
-    mine = Q(dataset__organisation__in=organisations_of(user))
+    mine = Q(dataset__organisation__in=organisations_of(user)) if user.is_authenticated else Q()
     if not storable(release_id):
         raise Release.DoesNotExist
     try:

@@ -11,7 +11,7 @@ from django.test import Client
 
 from dpgeo.api import heavy_work
 from dpgeo.api import ranges as module
-from dpgeo.api.problems import Busy
+from dpgeo.api.problems import Refused
 from tests.unit.artefacts.releases import (
     flows_release,
     slices_release,
@@ -209,7 +209,7 @@ def test_only_one_expensive_request_waits_for_its_turn() -> None:
         each.__enter__()
     heavy_work._admitted.acquire()  # another request already waits to do expensive work
     began = time.monotonic()
-    with pytest.raises(Busy), heavy_work.turn():
+    with pytest.raises(Refused, match="again"), heavy_work.turn():
         pass
     assert time.monotonic() - began < heavy_work.LONGEST_WAIT_SECONDS / 2
     heavy_work._admitted.release()

@@ -16,6 +16,7 @@ from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
@@ -78,6 +79,21 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert {"partitions.parquet", "estimate.csv", "map.bin", "statement.json"} <= names
     assert document["statement_url"].endswith(f"/{release.pk}/files/statement.json")
     assert document["published_on"] == timezone.now().date().isoformat()
+
+
+def test_a_release_states_what_its_dataset_declares_now(client: Client) -> None:
+    dataset = make_dataset()
+    address = f"/api/v1/releases/{install(dataset, partition_release()).pk}"
+    before = get(client, address)["privacy"]
+    Ledger.objects.filter(pk=dataset.ledger_id).update(total_units=1_000_000)
+    after = get(client, address)["privacy"]
+    assert (before["total_epsilon"], after["total_epsilon"]) == ("2", "1")
+    assert after["right_guesses_in_100"] < before["right_guesses_in_100"]
+    changed = dataset.declaration.model_copy(update={"unit": Unit.RECORD, "row_noun": "trip"})
+    Dataset.objects.filter(pk=dataset.pk).update(declaration=changed)
+    document = get(client, address)
+    assert "trip" in document["promise"]["sentence"]
+    assert "trip" in document["privacy"]["sentence"]
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
@@ -303,7 +319,7 @@ BAD_QUERIES = [
     ("releases?dataset=%00", "dataset", "letters, digits"),
     ("releases?mecanism=dpcube", "mecanism", "did you mean 'mechanism'?"),
     ("releases?format=csv", "format", "choose from"),
-    ("datasets?zzz=1", "zzz", "choose from organisation, bbox, limit, cursor"),
+    ("datasets?zzz=1", "zzz", "choose from limit, cursor, organisation, bbox"),
     ("mechanisms?limit=1", "limit", "takes none"),
 ]
 

@@ -20,6 +20,8 @@ from django.urls.resolvers import RoutePattern, URLPattern, URLResolver
 
 from dpgeo.accounts.models import Role
 from dpgeo.api.paging import write_cursor
+from dpgeo.api.queries import query_schemas
+from dpgeo.core.declared import Declared
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
@@ -66,8 +68,8 @@ def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterat
         if isinstance(each, URLResolver):
             yield from routes(each.url_patterns, before + written)
         else:
-            queries = getattr(getattr(each.callback, "view_class", None), "queries", ())
-            yield before + written, tuple(query.name for query in queries) or PAGES
+            queries = getattr(getattr(each.callback, "view_class", None), "queries", Declared)
+            yield before + written, tuple(query_schemas(queries)) or PAGES
 
 
 STRICT = sorted({one for one in routes(get_resolver().url_patterns) if one[1] is not PAGES})

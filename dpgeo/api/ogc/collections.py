@@ -50,7 +50,6 @@ class Collection:
 
     @property
     def layer(self) -> str:
-        """Return the layer's name."""
         return self.file.name.removesuffix(SUFFIX)
 
     @property
@@ -60,7 +59,6 @@ class Collection:
 
     @property
     def title(self) -> str:
-        """Return the release's title followed by the layer's name."""
         return f"{self.release.title}: {self.layer}"
 
     @contextmanager
@@ -91,7 +89,6 @@ class SeriesCollection:
 
     @property
     def title(self) -> str:
-        """Return the series' title."""
         return self.series.title
 
     @property

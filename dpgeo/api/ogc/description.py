@@ -6,35 +6,39 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ComponentRegistry
 from rest_framework.views import APIView
 
-from dpgeo.api.documents import Document
+from dpgeo.api.answers import SUFFIX, Answer, Json, ProblemOut
 from dpgeo.api.ogc.documents import (
     GEOJSON,
     HTML,
     JSON,
     OPENAPI,
     SCHEMA,
-    CollectionSerializer,
-    CollectionsSerializer,
-    ConformanceSerializer,
-    FeatureCollectionSerializer,
-    FeatureSerializer,
-    Json,
-    LandingPageSerializer,
+    CollectionOut,
+    CollectionsOut,
+    ConformanceOut,
+    FeatureCollectionOut,
+    FeatureOut,
+    LandingPageOut,
 )
-from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEM, ITEMS, openapi_parameters
+from dpgeo.api.ogc.query_parameters import (
+    CollectionsQuery,
+    FormQuery,
+    ItemQuery,
+    ItemsQuery,
+    openapi_parameters,
+)
 from dpgeo.api.problem_kinds import MEDIA_TYPE
 from dpgeo.api.problems import of_status
-from dpgeo.api.queries import Query
-from dpgeo.api.serializers import ProblemSerializer
+from dpgeo.core.declared import Declared
 
 DOCUMENTS = (
-    LandingPageSerializer,
-    ConformanceSerializer,
-    CollectionsSerializer,
-    FeatureCollectionSerializer,
-    ProblemSerializer,
+    LandingPageOut,
+    ConformanceOut,
+    CollectionsOut,
+    FeatureCollectionOut,
+    ProblemOut,
 )
-"""Serializers of the documents in the description, which also contains the schemas of all documents
+"""Models of the documents in the description, which also contains the schemas of all documents
 nested in these."""
 
 COLLECTION_ID = {
@@ -65,14 +69,14 @@ def description(address: str) -> Json:
         "servers": [{"url": address}],
         "tags": [{"name": "Capabilities"}, {"name": "Data"}],
         "paths": {
-            "/": _get("getLandingPage", "Landing page", LandingPageSerializer),
-            "/conformance": _get("getConformance", "Conformance classes", ConformanceSerializer),
+            "/": _get("getLandingPage", "Landing page", LandingPageOut),
+            "/conformance": _get("getConformance", "Conformance classes", ConformanceOut),
             "/api": _get("getApi", "This description", None, media_type=OPENAPI),
             "/collections": _get(
-                "getCollections", "List the collections", CollectionsSerializer, queries=COLLECTIONS
+                "getCollections", "List the collections", CollectionsOut, queries=CollectionsQuery
             ),
             "/collections/{collectionId}": _get(
-                "describeCollection", "Get a collection", CollectionSerializer, keys=[COLLECTION_ID]
+                "describeCollection", "Get a collection", CollectionOut, keys=[COLLECTION_ID]
             ),
             "/collections/{collectionId}/schema": _get(
                 "getSchema",
@@ -91,16 +95,16 @@ def description(address: str) -> Json:
             "/collections/{collectionId}/items": _get(
                 "getFeatures",
                 "Get features",
-                FeatureCollectionSerializer,
-                queries=ITEMS,
+                FeatureCollectionOut,
+                queries=ItemsQuery,
                 keys=[COLLECTION_ID],
                 media_type=GEOJSON,
             ),
             "/collections/{collectionId}/items/{featureId}": _get(
                 "getFeature",
                 "Get one feature",
-                FeatureSerializer,
-                queries=ITEM,
+                FeatureOut,
+                queries=ItemQuery,
                 keys=[COLLECTION_ID, FEATURE_ID],
                 media_type=GEOJSON,
             ),
@@ -112,9 +116,9 @@ def description(address: str) -> Json:
 def _get(
     name: str,
     summary: str,
-    document: type[Document] | None,
+    document: type[Answer] | None,
     *,
-    queries: tuple[Query, ...] = (FORM,),
+    queries: type[Declared] = FormQuery,
     keys: list[Json] | None = None,
     media_type: str = JSON,
 ) -> Json:
@@ -138,21 +142,21 @@ def _get(
 
 
 def _problem(status: int) -> Json:
-    content = {MEDIA_TYPE: {"schema": _reference(ProblemSerializer)}}
+    content = {MEDIA_TYPE: {"schema": _reference(ProblemOut)}}
     return {"description": of_status(status).title, "content": content}
 
 
-def _reference(document: type[Document]) -> Json:
-    name = document.__name__.removesuffix("Serializer")
+def _reference(document: type[Answer]) -> Json:
+    name = document.__name__.removesuffix(SUFFIX)
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def _schemas() -> Json:
-    """Return, by name, the JSON Schemas of DOCUMENTS and of the serializers nested in them."""
+    """Return, by name, the JSON Schemas of DOCUMENTS and of the models nested in them."""
     mapping = AutoSchema()
     mapping.registry = ComponentRegistry()
     mapping.view, mapping.method = APIView(request=None), "GET"
     for document in DOCUMENTS:
-        mapping.resolve_serializer(document, "response")
+        mapping.resolve_serializer(document, "response")  # type: ignore[arg-type]
     schemas: Json = mapping.registry.build({})["schemas"]
     return schemas

@@ -1,31 +1,27 @@
 """JSON documents of OGC API - Features.
 
-Each serializer defines both a document's content and its schema in the OpenAPI description. Its
-context holds the request and the requested form, json or html.
+Models declare their schemas for the OpenAPI description. Documents link to all of their forms, JSON
+and HTML; the requested form is "self".
 """
 
-# ruff: noqa: N802, N815  The standard names the members of its documents in camel case.
+# ruff: noqa: N815  The standard names the members of its documents in camel case.
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, time
-from typing import Any
+from typing import Annotated
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema_field
-from rest_framework import serializers
-from rest_framework.fields import SkipField
+from pydantic import Field, WithJsonSchema
 from rest_framework.request import Request
 
-from dpgeo.api.documents import AnyRequest, Document, address_of
+from dpgeo.api.answers import Answer, AnyRequest, Json, address_of, optional
 from dpgeo.api.ogc.collections import Collection, SeriesCollection
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS
-from dpgeo.api.serializers import ObjectField
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.artefacts.series_files import LONG
@@ -57,263 +53,210 @@ OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
 
 RELATIONS = "http://www.opengis.net/def/rel/ogc/1.0"
 
-Json = dict[str, Any]
+Count = Annotated[int, Field(ge=0)]
 
 AnyCollection = Collection | SeriesCollection
 
 LAST_SECOND = time(23, 59, 59)
 
 
-class LinkSerializer(Document):
+class LinkOut(Answer):
     """A link (RFC 8288)."""
 
-    rel = serializers.CharField()
-    type = serializers.CharField(required=False)
-    href = serializers.CharField()
-    title = serializers.CharField(required=False)
-    length = serializers.IntegerField(required=False, min_value=0)
+    rel: str
+    type: str = optional()
+    href: str
+    title: str = optional()
+    length: Count = optional()
 
 
-class OgcDocument(Document):
-    """A document that links to all of its forms, JSON and HTML; the requested form is "self"."""
-
-    @property
-    def request(self) -> Request:
-        """Return the request."""
-        request: Request = self.context["request"]
-        return request
-
-    @property
-    def form(self) -> str:
-        """Return the requested form, json or html."""
-        return str(self.context["form"])
-
-
-class LandingPageSerializer(OgcDocument):
+class LandingPageOut(Answer):
     """The landing page."""
 
-    title = serializers.CharField(required=False)
-    description = serializers.CharField(required=False)
-    links = LinkSerializer(many=True)
+    title: str = optional()
+    description: str = optional()
+    links: list[LinkOut]
 
-    def get_title(self, _: None) -> str:
-        """Return the title of the server."""
-        return "Differentially private maps"
 
-    def get_description(self, _: None) -> str:
-        """Return a text that says what the server publishes."""
-        return (
-            "Every published map of this server, layer by layer. Every count has noise, whose size "
-            "is stated."
-        )
-
-    def get_links(self, _: None) -> list[Json]:
-        """Return links to the other parts of OGC API - Features."""
-        request = self.request
-        description = reverse("ogc:api")
-        return [
-            *themselves(request, self.form),
+def landing_page(request: Request, form: str) -> Json:
+    description = reverse("ogc:api")
+    return {
+        "title": "Differentially private maps",
+        "description": "Every published map of this server, layer by layer. Every count has noise, "
+        "whose size is stated.",
+        "links": [
+            *themselves(request, form),
             link("service-desc", _absolute(request, description, "json"), OPENAPI, "For programs"),
             link("service-doc", _absolute(request, description, "html"), HTML, "For people"),
             link("conformance", address_of(request, "ogc:conformance"), JSON, "Conformance"),
             link("data", address_of(request, "ogc:collections"), JSON, "The collections"),
-        ]
+        ],
+    }
 
 
-class ConformanceSerializer(OgcDocument):
+class ConformanceOut(Answer):
     """The conformance classes that the server meets."""
 
-    conformsTo = serializers.ListField(child=serializers.CharField())
-    links = LinkSerializer(many=True, required=False)
-
-    def get_conformsTo(self, _: None) -> list[str]:
-        """Return the URIs of the conformance classes; tests check that they are met."""
-        return list(CONFORMANCE)
-
-    def get_links(self, _: None) -> list[Json]:
-        """Return the links to this document."""
-        return themselves(self.request, self.form)
+    conformsTo: list[str]
+    links: list[LinkOut] = optional()
 
 
-class SpatialExtentSerializer(Document):
+class SpatialExtentOut(Answer):
     """The boxes around the features of a collection."""
 
-    bbox = serializers.ListField(
-        child=serializers.ListField(child=serializers.FloatField(), min_length=4, max_length=6),
-        min_length=1,
-    )
-    crs = serializers.CharField(required=False)
+    bbox: Annotated[
+        list[Annotated[list[float], Field(min_length=4, max_length=6)]], Field(min_length=1)
+    ]
+    crs: str = optional()
 
 
-class TemporalExtentSerializer(Document):
+class TemporalExtentOut(Answer):
     """The interval of time that the features of a collection cover."""
 
-    interval = serializers.ListField(
-        child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
-        min_length=1,
-    )
+    interval: Annotated[
+        list[Annotated[list[str], Field(min_length=2, max_length=2)]], Field(min_length=1)
+    ]
 
 
-class ExtentSerializer(Document):
+class ExtentOut(Answer):
     """Where, and in a series when, the features of a collection lie."""
 
-    spatial = SpatialExtentSerializer(required=False)
-    temporal = TemporalExtentSerializer(required=False)
+    spatial: SpatialExtentOut = optional()
+    temporal: TemporalExtentOut = optional()
 
 
-class CollectionSerializer(OgcDocument):
+class CollectionOut(Answer):
     """A collection: one layer of a published release, or all maps of a series."""
 
-    id = serializers.CharField()
-    title = serializers.CharField(required=False)
-    description = serializers.CharField(source="release.description", required=False)
-    attribution = serializers.CharField(source="release.dataset.attribution", required=False)
-    links = LinkSerializer(many=True)
-    extent = ExtentSerializer(required=False)
-    itemType = serializers.CharField(required=False)
-    crs = serializers.ListField(child=serializers.CharField(), required=False)
-    storageCrs = serializers.CharField(required=False)
-
-    def get_links(self, collection: AnyCollection) -> list[Json]:
-        """Return links to this document, the features, their schemas, the map and its files."""
-        request = self.request
-        here = reverse("ogc:collection", args=[collection.id])
-        items = reverse("ogc:items", args=[collection.id])
-        this, other = ("self", "alternate") if self.form == "json" else ("alternate", "self")
-        schema_links = [
-            link(f"{RELATIONS}/{name}", _absolute(request, path, "json"), SCHEMA, title)
-            for name, path, title in (
-                ("schema", reverse("ogc:schema", args=[collection.id]), "Its columns"),
-                ("queryables", reverse("ogc:queryables", args=[collection.id]), "For filters"),
-            )
-        ]
-        return [
-            link(this, _absolute(request, here, "json"), JSON, "This collection as JSON"),
-            link(other, _absolute(request, here, "html"), HTML, "This collection as a page"),
-            link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
-            link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
-            *schema_links,
-            *_described(request, collection),
-        ]
-
-    def get_extent(self, collection: AnyCollection) -> Json:
-        """Return the bounds of the study area and, in a series, the interval its maps cover."""
-        bounds = collection.release.dataset.bounds
-        spatial = {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
-        if isinstance(collection, Collection):
-            return spatial
-        first, last = collection.days
-        zone = ZoneInfo(collection.series.dataset.time_zone)
-        ends = [datetime.combine(first, time.min, zone), datetime.combine(last, LAST_SECOND, zone)]
-        moments = [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for each in ends]
-        return {**spatial, "temporal": {"interval": [moments]}}
-
-    def get_itemType(self, _: AnyCollection) -> str:
-        """Return "feature", the type of every collection's items."""
-        return "feature"
-
-    def get_crs(self, _: AnyCollection) -> list[str]:
-        """Return the coordinate systems in which features can be requested."""
-        return list(SYSTEMS)
-
-    def get_storageCrs(self, _: AnyCollection) -> str:
-        """Return the coordinate system of the files."""
-        return CRS84
+    id: str
+    title: str = optional()
+    description: str = optional()
+    attribution: str = optional()
+    links: list[LinkOut]
+    extent: ExtentOut = optional()
+    itemType: str = optional()
+    crs: list[str] = optional()
+    storageCrs: str = optional()
 
 
-class CollectionsSerializer(OgcDocument):
+class CollectionsOut(Answer):
     """One page of collections."""
 
-    links = LinkSerializer(many=True)
-    collections = CollectionSerializer(many=True)
+    links: list[LinkOut]
+    collections: list[CollectionOut]
 
 
-@extend_schema_field({"type": "string", "enum": ["Feature"]})
-class FeatureTypeField(serializers.CharField):
-    """The GeoJSON type of a feature."""
+def collection_document(request: Request, form: str, collection: AnyCollection) -> Json:
+    release = collection.release
+    return {
+        "id": collection.id,
+        "title": collection.title,
+        "description": release.description,
+        "attribution": release.dataset.attribution,
+        "links": _collection_links(request, form, collection),
+        "extent": _extent(collection),
+        "itemType": "feature",
+        "crs": list(SYSTEMS),
+        "storageCrs": CRS84,
+    }
 
 
-@extend_schema_field({"type": "string", "enum": ["FeatureCollection"]})
-class CollectionTypeField(serializers.CharField):
-    """The GeoJSON type of a list of features."""
+def _collection_links(request: Request, form: str, collection: AnyCollection) -> list[Json]:
+    here = reverse("ogc:collection", args=[collection.id])
+    items = reverse("ogc:items", args=[collection.id])
+    this, other = ("self", "alternate") if form == "json" else ("alternate", "self")
+    schema_links = [
+        link(f"{RELATIONS}/{name}", _absolute(request, path, "json"), SCHEMA, title)
+        for name, path, title in (
+            ("schema", reverse("ogc:schema", args=[collection.id]), "Its columns"),
+            ("queryables", reverse("ogc:queryables", args=[collection.id]), "For filters"),
+        )
+    ]
+    return [
+        link(this, _absolute(request, here, "json"), JSON, "This collection as JSON"),
+        link(other, _absolute(request, here, "html"), HTML, "This collection as a page"),
+        link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
+        link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
+        *schema_links,
+        *_described(request, collection),
+    ]
 
 
-@extend_schema_field({"type": "object"})
-class GeometryField(serializers.CharField):
-    """A GeoJSON geometry as JSON text, which becomes part of the document as it is."""
+def _extent(collection: AnyCollection) -> Json:
+    """Return the bounds of the study area and, in a series, the interval its maps cover."""
+    spatial = {"spatial": {"bbox": [list(collection.release.dataset.bounds)], "crs": CRS84}}
+    if isinstance(collection, Collection):
+        return spatial
+    first, last = collection.days
+    zone = ZoneInfo(collection.series.dataset.time_zone)
+    ends = [datetime.combine(first, time.min, zone), datetime.combine(last, LAST_SECOND, zone)]
+    moments = [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for each in ends]
+    return {**spatial, "temporal": {"interval": [moments]}}
 
 
-class FeatureSerializer(OgcDocument):
+class FeatureOut(Answer):
     """A feature as GeoJSON. A feature in a list has no links."""
 
-    type = FeatureTypeField()
-    id = serializers.IntegerField(source="row", required=False, min_value=0)
-    properties = ObjectField()
-    links = LinkSerializer(many=True, required=False)
-    geometry = GeometryField()
-
-    def get_type(self, _: Feature) -> str:
-        """Return the GeoJSON type."""
-        return "Feature"
-
-    def get_links(self, _: Feature) -> list[Json]:
-        """Return the links to this document and to its collection."""
-        if self.parent is not None:
-            raise SkipField
-        collection = self.context["collection"]
-        return [*themselves(self.request, self.form, GEOJSON), _parent(self.request, collection)]
+    type: Annotated[str, WithJsonSchema({"type": "string", "enum": ["Feature"]})]
+    id: Count = optional()
+    properties: Json
+    links: list[LinkOut] = optional()
+    geometry: Annotated[str, WithJsonSchema({"type": "object"})]
 
 
-@dataclass(frozen=True, slots=True)
-class ShownPage:
-    """A page of a collection's features, as it is shown.
+class FeatureCollectionOut(Answer):
+    """One page of features as GeoJSON."""
+
+    type: Annotated[str, WithJsonSchema({"type": "string", "enum": ["FeatureCollection"]})]
+    links: list[LinkOut] = optional()
+    numberReturned: Count = optional()
+    numberMatched: Count = optional()
+    features: list[FeatureOut]
+
+
+def feature_document(feature: Feature, **links: list[Json]) -> Json:
+    """Return a feature as GeoJSON, but for its geometry, which is GeoJSON text."""
+    return {
+        "type": "Feature",
+        "id": feature.row,
+        "properties": feature.properties,
+        **links,
+        "geometry": feature.geometry,
+    }
+
+
+def feature_links(request: Request, form: str, collection: AnyCollection) -> list[Json]:
+    """Return links from one feature to itself and to its collection."""
+    return [*themselves(request, form, GEOJSON), _parent(request, collection)]
+
+
+def feature_page(
+    request: Request,
+    form: str,
+    collection: AnyCollection,
+    features: Sequence[Feature],
+    *,
+    following: int | None,
+    matched: int | None,
+) -> Json:
+    """Return a page of a collection's features.
 
     `following` is the row at which the next page starts, or None on the last page. `matched` is the
     number of features in the collection, or None if the request selects only some of them by boxes
     or a filter.
     """
-
-    collection: AnyCollection
-    features: Sequence[Feature]
-    following: int | None
-    matched: int | None
-
-
-class FeatureCollectionSerializer(OgcDocument):
-    """One page of features as GeoJSON."""
-
-    type = CollectionTypeField()
-    links = LinkSerializer(many=True, required=False)
-    numberReturned = serializers.IntegerField(required=False, min_value=0)
-    numberMatched = serializers.IntegerField(required=False, min_value=0)
-    features = FeatureSerializer(many=True)
-
-    def get_type(self, _: ShownPage) -> str:
-        """Return the GeoJSON type."""
-        return "FeatureCollection"
-
-    def get_links(self, page: ShownPage) -> list[Json]:
-        """Return the links to this document, the next page and the collection."""
-        request = self.request
-        links = themselves(request, self.form, GEOJSON)
-        if page.following is not None:
-            query = {**request.query_params.dict(), "start": str(page.following)}
-            href = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
-            links.append(link("next", href, GEOJSON if self.form == "json" else HTML, "Next page"))
-        return [*links, _parent(request, page.collection)]
-
-    def get_numberReturned(self, page: ShownPage) -> int:
-        """Return the number of features on the page."""
-        return len(page.features)
-
-    def get_numberMatched(self, page: ShownPage) -> int:
-        """Return the number of features in the collection.
-
-        Raises SkipField if the request selects only some of them by boxes or a filter.
-        """
-        if page.matched is None:
-            raise SkipField
-        return page.matched
+    links = themselves(request, form, GEOJSON)
+    if following is not None:
+        query = {**request.query_params.dict(), "start": str(following)}
+        href = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
+        links.append(link("next", href, GEOJSON if form == "json" else HTML, "Next page"))
+    return {
+        "type": "FeatureCollection",
+        "links": [*links, _parent(request, collection)],
+        "numberReturned": len(features),
+        **({} if matched is None else {"numberMatched": matched}),
+        "features": [feature_document(feature) for feature in features],
+    }
 
 
 def link(rel: str, href: str, media_type: str, title: str = "") -> Json:

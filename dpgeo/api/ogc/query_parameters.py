@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from typing import Any
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
+from pydantic import Field, PlainValidator
+
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS, degrees_of, read_system
-from dpgeo.api.paging import CURSOR
-from dpgeo.api.queries import Query, one_of
+from dpgeo.api.queries import choice, parsed, query_schemas, schema
 from dpgeo.artefacts.feature_pages import Box
+from dpgeo.core.declared import Declared, fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.number_text import number_text
 
@@ -26,13 +28,6 @@ MAX_COLLECTIONS = 200
 Each collection contains about twenty URLs; 500 collections take 0.8 s of CPU time.
 """
 DEFAULT_COLLECTIONS = 100
-
-FORM = Query(
-    name="f",
-    description="json or html; by default what the Accept header prefers, else json.",
-    read=one_of(("json", "html")),
-    schema={"type": "string", "enum": ["json", "html"]},
-)
 
 
 def read_numbers(text: str) -> str:
@@ -76,25 +71,15 @@ def read_boxes(text: str, system: str = CRS84) -> list[Box]:
     return [(west, south, east, north)]
 
 
-def limit_of(most: int, default: int, more: str = "") -> Query:
-    """Return the parameter `limit`, the number of items on a page.
-
-    A page has at most `most` items, and `default` if the parameter is absent. `more` is added to
-    the parameter's description.
-    """
+def limit_reader(most: int) -> PlainValidator:
+    """Return the validator of a number of items on a page, of which there are at most `most`."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
             raise InvalidInput("Must be a whole number from 1; follow the link next for more.")
         return min(int(text), most)
 
-    return Query(
-        name="limit",
-        description=f"How many results a page holds, at most {most}{more}.",
-        read=read,
-        schema={"type": "integer", "minimum": 1, "maximum": most, "default": default},
-        default=default,
-    )
+    return parsed(read)
 
 
 def read_interval(text: str) -> str:
@@ -168,90 +153,85 @@ def read_row(text: str) -> int:
     return int(text)
 
 
-SYSTEM = {"type": "string", "format": "uri", "enum": list(SYSTEMS), "default": CRS84}
+System = Annotated[str, parsed(read_system), schema(format="uri", enum=list(SYSTEMS))]
 
-OUTPUT = Query(
-    name="crs",
-    description="The coordinate system of the answer; by default CRS84.",
-    read=read_system,
-    schema=SYSTEM,
-    default=CRS84,
-)
 
-ITEM: tuple[Query, ...] = (OUTPUT, FORM)
+class FormQuery(Declared):
+    f: Annotated[str, choice(["json", "html"]), schema(enum=["json", "html"])] = fact(
+        "json or html; by default what the Accept header prefers, else json.", None
+    )
 
-ITEMS: tuple[Query, ...] = (
-    limit_of(MAX_ITEMS, DEFAULT_ITEMS, f", or {MAX_ON_A_PAGE} with f=html"),
-    Query(
-        name="bbox",
-        description="Only features that touch this box: west,south,east,north in degrees, or as "
+
+class ItemQuery(FormQuery):
+    crs: System = fact("The coordinate system of the answer; by default CRS84.", CRS84)
+
+
+class ItemsQuery(ItemQuery):
+    limit: Annotated[
+        int, limit_reader(MAX_ITEMS), schema("integer", minimum=1, maximum=MAX_ITEMS)
+    ] = fact(
+        f"How many results a page holds, at most {MAX_ITEMS}, or {MAX_ON_A_PAGE} with f=html.",
+        DEFAULT_ITEMS,
+    )
+    bbox: Annotated[
+        str,
+        parsed(read_numbers),
+        schema("array", items={"type": "number"}, minItems=4, maxItems=6),
+    ] = fact(
+        "Only features that touch this box: west,south,east,north in degrees, or as "
         "bbox-crs has it.",
-        read=read_numbers,
-        schema={
-            "type": "array",
-            "items": {"type": "number"},
-            "minItems": 4,
-            "maxItems": 6,
-        },
-    ),
-    Query(
-        name="bbox-crs",
+        None,
+    )
+    bbox_crs: System = Field(
+        default=CRS84,
+        alias="bbox-crs",
         description="The coordinate system of bbox; by default CRS84.",
-        read=read_system,
-        schema=SYSTEM,
-        default=CRS84,
-    ),
-    OUTPUT,
-    Query(
-        name="filter",
-        description="Only features for which this is true, in CQL2 text, such as estimate >= "
+    )
+    filter: str = fact(
+        "Only features for which this is true, in CQL2 text, such as estimate >= "
         "threshold AND margin < 50: comparisons, BETWEEN, IN, LIKE, IS NULL, AND, OR, NOT.",
-        read=str,
-    ),
-    Query(
-        name="filter-lang",
-        description="The language of filter: cql2-text.",
-        read=one_of(("cql2-text",)),
-        schema={"type": "string", "enum": ["cql2-text"], "default": "cql2-text"},
+        None,
+    )
+    filter_lang: Annotated[str, choice(["cql2-text"]), schema(enum=["cql2-text"])] = Field(
         default="cql2-text",
-    ),
-    Query(
-        name="filter-crs",
-        description="The coordinate system of geometries in filter, which has none.",
-        read=read_system,
-        schema=SYSTEM,
+        alias="filter-lang",
+        description="The language of filter: cql2-text.",
+    )
+    filter_crs: System = Field(
         default=CRS84,
-    ),
-    Query(
-        name="datetime",
-        description="A date-time or an interval: in a series, only features of periods with a day "
+        alias="filter-crs",
+        description="The coordinate system of geometries in filter, which has none.",
+    )
+    datetime: Annotated[str, parsed(read_interval), schema()] = fact(
+        "A date-time or an interval: in a series, only features of periods with a day "
         "of it. Features of single maps have no date, so all of them match.",
-        read=read_interval,
-    ),
-    Query(
-        name="start",
-        description="Where the page starts; part of the address in the link next.",
-        read=read_row,
-        schema={"type": "integer", "minimum": 0, "default": 0},
-        default=0,
-    ),
-    FORM,
-)
-
-COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, DEFAULT_COLLECTIONS), CURSOR, FORM)
+        None,
+    )
+    start: Annotated[int, parsed(read_row), schema("integer", minimum=0)] = fact(
+        "Where the page starts; part of the address in the link next.", 0
+    )
 
 
-def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:
+class CollectionsQuery(FormQuery):
+    limit: Annotated[
+        int, limit_reader(MAX_COLLECTIONS), schema("integer", minimum=1, maximum=MAX_COLLECTIONS)
+    ] = fact(f"How many results a page holds, at most {MAX_COLLECTIONS}.", DEFAULT_COLLECTIONS)
+    cursor: str = fact(
+        "Where the page starts; part of the address `next` on the page before.", None
+    )
+
+
+def openapi_parameters(model: type[Declared]) -> list[dict[str, Any]]:
     """Return these query parameters as the OpenAPI 3.0 description lists them."""
     return [
         {
-            "name": query.name,
+            "name": name,
             "in": "query",
             "required": False,
-            "description": query.description,
-            "schema": dict(query.schema),
+            "description": facts.pop("description"),
+            "schema": facts,
             "style": "form",
             "explode": False,
         }
-        for query in queries
+        for name, facts in query_schemas(model).items()
     ]

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.http import conditional_page
 from rest_framework.request import Request
 
+from dpgeo.api.answers import Json
 from dpgeo.api.base import ApiView
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
@@ -23,27 +24,23 @@ from dpgeo.api.ogc.collections import (
 )
 from dpgeo.api.ogc.cql2 import Filter, parse, within
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import Json, OgcDocument
 from dpgeo.api.ogc.query_parameters import Days
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
-from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Box, Feature, FeatureFile
+from dpgeo.core.declared import Declared
 from dpgeo.core.errors import InvalidInput
 from dpgeo.releases.selectors import listed, releases_public
 
 
 class OgcView(ApiView):
-    """Base class of views that respond with JSON or an HTML page, each with its own ETag."""
-
-    queries: ClassVar[Sequence[Query]] = (query_parameters.FORM,)
+    queries: ClassVar[type[Declared]] = query_parameters.FormQuery
 
     @property
     def form(self) -> str:
-        """Return the requested form of the response, json or html."""
-        if self.query["f"]:
-            return str(self.query["f"])
+        if self.query.f:
+            return str(self.query.f)
         choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
         wanted = self.request._request.get_preferred_type(choices)
         return "html" if wanted == documents.HTML else "json"
@@ -73,40 +70,27 @@ class OgcView(ApiView):
         answer["Vary"] = "Accept"
         return answer
 
-    def written(self, serializer: type[OgcDocument], instance: Any = None, **context: Any) -> Json:
-        """Return the document of `instance` that `serializer` writes in the requested form.
-
-        `context` is added to the serializer's context.
-        """
-        context |= {"request": self.request, "form": self.form}
-        return serializer(context=context).to_representation(instance)
-
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """Return the view, which adds an ETag to its responses."""
         return conditional_page(super().as_view(**initkwargs))
 
 
 class LandingView(OgcView):
-    """The landing page of OGC API - Features."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with links to the other parts of OGC API - Features."""
-        document = self.written(documents.LandingPageSerializer)
+        document = documents.landing_page(request, self.form)
         return self.answer(document, title=document["title"])
 
 
 class ConformanceView(OgcView):
-    """The list of conformance classes that this server meets."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with the list of conformance classes."""
-        return self.answer(self.written(documents.ConformanceSerializer), title="Conformance")
+        links = documents.themselves(request, self.form)
+        document = {"conformsTo": list(documents.CONFORMANCE), "links": links}
+        return self.answer(document, title="Conformance")
 
 
 class DescriptionView(OgcView):
-    """The OpenAPI description of the views in this module."""
-
     def get(self, request: Request) -> HttpResponse:
         """Respond with the OpenAPI 3.0 description."""
         document = description(request.build_absolute_uri("/ogc"))
@@ -120,9 +104,7 @@ class DescriptionView(OgcView):
 
 
 class CollectionsView(OgcView):
-    """The list of collections: every layer of every published release."""
-
-    queries = query_parameters.COLLECTIONS
+    queries = query_parameters.CollectionsQuery
 
     @heavy
     def get(self, request: Request) -> HttpResponse:
@@ -131,7 +113,7 @@ class CollectionsView(OgcView):
         The parameter `limit` is the number of releases on the page. A release may have several
         collections or none. Series come first.
         """
-        limit, cursor = self.query["limit"], self.query["cursor"]
+        limit, cursor = self.query.limit, self.query.cursor
         releases, following = page(
             listed(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
@@ -141,24 +123,21 @@ class CollectionsView(OgcView):
         if cursor is None:
             collections += series_collections()
         collections += [each for release in releases for each in collections_of(release)]
-        write = documents.CollectionSerializer(context={"request": request, "form": "json"})
-        document["collections"] = [write.to_representation(each) for each in collections]
+        document["collections"] = [
+            documents.collection_document(request, "json", each) for each in collections
+        ]
         return self.answer(document, title="Collections")
 
 
 class CollectionView(OgcView):
-    """One layer of one release."""
-
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the collection's description and a link to its features."""
         collection = find_collection(collection_id)
-        document = self.written(documents.CollectionSerializer, collection)
+        document = documents.collection_document(request, self.form, collection)
         return self.answer(document, title=collection.title)
 
 
 class SchemaView(OgcView):
-    """The schema of a layer's columns."""
-
     geometry: ClassVar[bool] = True
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
@@ -176,15 +155,11 @@ class SchemaView(OgcView):
 
 
 class QueryablesView(SchemaView):
-    """The schema of the columns that filters may compare."""
-
     geometry = False
 
 
 class ItemsView(OgcView):
-    """The features of a layer."""
-
-    queries = query_parameters.ITEMS
+    queries = query_parameters.ItemsQuery
 
     @heavy
     def get(self, request: Request, collection_id: str) -> HttpResponse:
@@ -195,12 +170,11 @@ class ItemsView(OgcView):
             where = self._filter(features)
             if days := self._days(collection):
                 where = within(where, *days)
-            page = features.page(self.query["start"], self._limit(), boxes, where)
+            page = features.page(self.query.start, self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
-        shown = in_system(page.features, self.query["crs"])
-        document = self.written(
-            documents.FeatureCollectionSerializer,
-            documents.ShownPage(collection, shown, page.next_row, matched),
+        shown = in_system(page.features, self.query.crs)
+        document = documents.feature_page(
+            request, self.form, collection, shown, following=page.next_row, matched=matched
         )
         answer = self.answer(
             document,
@@ -209,44 +183,40 @@ class ItemsView(OgcView):
             text=lambda: documents.geojson_text(document),
             table=table(shown) if self.form == "html" else None,
         )
-        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        answer["Content-Crs"] = f"<{self.query.crs}>"
         return answer
 
     def _limit(self) -> int:
         """Return the maximum number of features in the response; HTML pages have fewer."""
-        limit: int = self.query["limit"]
+        limit: int = self.query.limit
         return min(limit, query_parameters.MAX_ON_A_PAGE) if self.form == "html" else limit
 
     def _boxes(self) -> list[Box]:
-        """Return the requested bounding boxes in degrees. Raises InvalidInput."""
-        if self.query["bbox"] is None:
+        if self.query.bbox is None:
             return []
         try:
-            return query_parameters.read_boxes(self.query["bbox"], self.query["bbox-crs"])
+            return query_parameters.read_boxes(self.query.bbox, self.query.bbox_crs)
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="bbox") from None
 
     def _days(self, collection: Collection | SeriesCollection) -> Days | None:
         """Return the requested days, or None if none are requested or the features have no days."""
-        if self.query["datetime"] is None or not isinstance(collection, SeriesCollection):
+        if self.query.datetime is None or not isinstance(collection, SeriesCollection):
             return None
         zone = collection.series.dataset.time_zone
-        return query_parameters.days_of(self.query["datetime"], zone)
+        return query_parameters.days_of(self.query.datetime, zone)
 
     def _filter(self, features: FeatureFile) -> Filter | None:
-        """Return the parsed filter, or None if the request has none. Raises InvalidInput."""
-        if self.query["filter"] is None:
+        if self.query.filter is None:
             return None
         try:
-            return parse(self.query["filter"], documents.kinds_of(features))
+            return parse(self.query.filter, documents.kinds_of(features))
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="filter") from None
 
 
 class ItemView(OgcView):
-    """One feature."""
-
-    queries = query_parameters.ITEM
+    queries = query_parameters.ItemQuery
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
         """Respond with one feature, identified by its row in the layer's files, counted from 0."""
@@ -255,8 +225,9 @@ class ItemView(OgcView):
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
-        (feature,) = in_system([feature], self.query["crs"])
-        document = self.written(documents.FeatureSerializer, feature, collection=collection)
+        (feature,) = in_system([feature], self.query.crs)
+        links = documents.feature_links(request, self.form, collection)
+        document = documents.feature_document(feature, links=links)
         answer = self.answer(
             document,
             title=f"{collection.title}, {feature.row}",
@@ -264,7 +235,7 @@ class ItemView(OgcView):
             text=lambda: documents.geojson_text(document),
             table=table([feature]),
         )
-        answer["Content-Crs"] = f"<{self.query['crs']}>"
+        answer["Content-Crs"] = f"<{self.query.crs}>"
         return answer
 
 
