@@ -61,11 +61,11 @@ test-unit: $(DONE)/full frontend
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-list test-unit test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
-test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SHARE=5 runs a fifth
+test-rest: $(DONE)/full $(DONE)/spark frontend  ## What test-all adds: long, real servers, browser; SHARE=5 runs a fifth
 	@$(TOGETHER) --at-once 2 "$(MAKE) test-services" "$(MAKE) test-browser" \
 	  "$(MAKE) test-on-servers" "$(MAKE) test-statistical"
 
-test-services: $(DONE)/full frontend
+test-services: $(DONE)/full $(DONE)/spark frontend
 	@$(PYTEST) $(SERVICES_TESTS) --share $(SHARE) $(ARGS)
 
 test-browser: $(DONE)/full frontend
@@ -79,7 +79,7 @@ test-on-servers: $(DONE)/full frontend
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full $(DONE)/spark frontend  ## The long suites at their full length
-	@$(PYTEST) tests/unit/engine/test_source_sql.py tests/web/test_spark_source.py --timeout 7200 $(ARGS)
+	@$(PYTEST) tests/web/test_spark_source.py --timeout 7200 $(ARGS)
 	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTHON) -m tests.audit
@@ -116,7 +116,7 @@ clean:  ## Remove what can be built again; data in var/ and the packages stay
 
 packages: $(DONE)/run
 
-packages-full: $(DONE)/full  ## Install what test-all, lint and the benchmarks need
+packages-full: $(DONE)/full $(DONE)/spark  ## Install what test-all, lint and the benchmarks need
 
 $(PYTHON):
 	@$(SYSTEM_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
