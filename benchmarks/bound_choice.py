@@ -26,7 +26,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.layers import box_layers, layers
-from dpgeo.postprocess.scaling import scaling_of
+from dpgeo.postprocess.scaling import array_scaling
 from dpgeo.privacy.bound_choice import draw
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.spatial.area import StudyArea
@@ -157,7 +157,7 @@ class Trial:
         layer = box_layers(released)[-1]
         image = box_image(layer.boxes, layer.grid.shape)
         surface = np.where(image < 0, 0.0, (layer.value / layer.cells)[image])
-        scaling = scaling_of(released, layers(released))
+        scaling = array_scaling(released, layers(released))
         factor = scaling.factor if scaling and scaling.known else 1.0
         return error(factor * surface, self.truth, self.boxes)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.charts import line_chart
 from benchmarks.evaluation.tasks import acceptance_chance, ground_metres, outcome
 from benchmarks.literature.allocations import ALLOCATIONS, MODELS, compared_plan
-from benchmarks.literature.geocast import Geocast, Partition, partition_of
+from benchmarks.literature.geocast import Geocast, Partition, released_partition
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
@@ -67,7 +67,7 @@ TABLES: Mapping[str, tuple[Columns, Sequence[tuple[float, str]]]] = {
 The target is the task success probability that plans aim at.
 """
 
-REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
+REWARD_A_TASK, MIN_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
 """Number of tasks solved one by one, for comparison. Their time is scaled up, because a loop over
 ten thousand tasks would take minutes.
@@ -125,7 +125,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
         entropy = SeededEntropy(options.seed)
         for _ in range(options.trials):
             released = _release(view, options, parse_epsilon(epsilon), entropy)
-            partition = partition_of(released) if options.geocast else None
+            partition = released_partition(released) if options.geocast else None
             surface = density_surface(released)
             for settings in map(partial(_settings, options), TARGETS):
                 for model, allocation in pairs:
@@ -191,7 +191,7 @@ def _settings(options: argparse.Namespace, target: float) -> Settings:
         target=target,
         total_reward=REWARD_A_TASK * options.tasks,
         willingness=options.willingness,
-        least_reward=LEAST_REWARD,
+        least_reward=MIN_REWARD,
         travel_metres=options.travel,
     )
 
@@ -358,7 +358,7 @@ def _speed() -> Iterator[dict[str, str | float]]:
         target=0.9,
         total_reward=REWARD_A_TASK * size,
         willingness=60.0,
-        least_reward=LEAST_REWARD,
+        least_reward=MIN_REWARD,
         travel_metres=3000.0,
         worker_share=0.05,
     )

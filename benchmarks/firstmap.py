@@ -293,12 +293,12 @@ def _opening(release: Any) -> Figures:
     """
     from dpgeo.postprocess.layers import BoxLayer, layers
     from dpgeo.postprocess.opening import coloured as coloured_of
-    from dpgeo.postprocess.opening import opening_of, per_square, visible_cells
-    from dpgeo.releases.selectors import released_of
+    from dpgeo.postprocess.opening import opening_view, per_square, visible_cells
+    from dpgeo.releases.selectors import load_released
 
-    released = released_of(release)
+    released = load_released(release)
     shown = layers(released)
-    opens = opening_of(shown)
+    opens = opening_view(shown)
     layer = next(each for each in shown if each.name == opens.layer)
     figures: Figures = {
         "step": "opening",

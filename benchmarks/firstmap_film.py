@@ -21,7 +21,7 @@ WINDOWS = {"phone": (390, 844), "desktop": (1440, 900)}
 PATIENCE = 120_000
 """Longest time to wait for a page, in milliseconds."""
 
-MOST_QUESTIONS = 4
+MAX_QUESTIONS = 4
 
 CONFIRM = "form.mapping button.primary"
 """Selector of the button that confirms how a file is read; it is absent if no row is usable."""
@@ -171,7 +171,7 @@ def _check(film: Film) -> bool:
     """Answer the questions about the file and confirm it; return whether it could be confirmed."""
     film.page.wait_for_selector("h1")
     film.shoot("3-check")
-    for number in range(MOST_QUESTIONS):
+    for number in range(MAX_QUESTIONS):
         answers = film.page.locator("li.asks form.answer, li.stops form.answer")
         answered = film.page.locator(f"{CONFIRM}, li.asks [aria-pressed=true]").count() > 1
         if not answers.count() or (number and answered):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import shapely
 
 from dpgeo.ground.names import Place
-from dpgeo.ground.words import LEAST_FORGIVEN
+from dpgeo.ground.words import MIN_FUZZY_LENGTH
 
 FIRST = (
     *("ba", "be", "bra", "bu", "cha", "da", "do", "du", "ei", "el", "fa", "fle"),
@@ -64,7 +64,7 @@ def mistyped(name: str, rng: random.Random) -> str:
     letters = [
         at
         for start, word in _words(name)
-        if len(word) > LEAST_FORGIVEN
+        if len(word) > MIN_FUZZY_LENGTH
         for at in range(start, start + len(word) - 1)
     ]
     at = rng.choice(letters)

@@ -54,7 +54,7 @@ PROMISED = 4
 It is a multiple of the number of points for all other measurements.
 """
 
-MOST_CHANCE = 1e-6
+MAX_CHANCE = 1e-6
 """Greatest permitted probability that any of the bounds on log-ratios exceeds the true value."""
 
 Sampler = Callable[[Floats, Floats, SeededWords], tuple[Floats, Floats]]
@@ -66,7 +66,7 @@ Places: TypeAlias = tuple[Floats, Floats, StudyArea]
 MAP_CELLS = 256
 """Number of cells along each side of a generated map that points are drawn from."""
 
-MOST_UPDATES = 300
+MAX_UPDATES = 300
 """Number of updates of a density; the error is computed after each, to find the smallest error."""
 
 SIDE_METRES = 40_000
@@ -155,7 +155,7 @@ def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, 
             lon, lat, float(noise.declared), words
         ),
     }
-    chance = MOST_CHANCE / (len(samplers) * len(DISTANCES))
+    chance = MAX_CHANCE / (len(samplers) * len(DISTANCES))
     for name, sampler in samplers.items():
         for metres in DISTANCES:
             evidence = tell_apart(_draw_in_berlin(sampler, seed), metres, PROMISED * draws,
@@ -168,7 +168,7 @@ def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, 
                 "claim": claim,
                 "estimate": evidence.estimate,
                 "lower": evidence.lower,
-                "confidence": 1 - MOST_CHANCE,
+                "confidence": 1 - MAX_CHANCE,
                 "kept": str(evidence.lower <= claim),
             }
 
@@ -314,7 +314,7 @@ def _limits(
     observed = _counts(channel.fine, east, north)
     density = channel.inside / np.count_nonzero(channel.inside)
     errors = []
-    for _ in range(MOST_UPDATES):
+    for _ in range(MAX_UPDATES):
         density = update(channel, density, observed)
         side = channel.factor
         coarse = density.reshape(grid.rows, side, grid.columns, side).sum(axis=(1, 3))

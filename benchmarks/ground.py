@@ -19,7 +19,7 @@ from benchmarks.generated_names import invented_places, mistyped
 from benchmarks.page import ARGUMENTS, CHROMIUM, ROOT, VIEWPORT, site
 from benchmarks.report import report
 from dpgeo.ground import names
-from dpgeo.ground.words import LEAST_FORGIVEN, fold
+from dpgeo.ground.words import MIN_FUZZY_LENGTH, fold
 
 GROUND = ROOT / "fixtures" / "ground" / "liechtenstein.pmtiles"
 
@@ -36,8 +36,8 @@ WORD_MILLISECONDS, LETTER_MILLISECONDS = 50, 100
 MAP = (10.0, 48.0, 11.0, 49.0)
 """Bounds of a map, in degrees; searches with these bounds find only places within them."""
 
-LEAST_FOUND, OFFERED, ERRORS_TRIED = 85, 5, 100
-"""Of ERRORS_TRIED mistyped names, at least LEAST_FOUND must be among the first OFFERED results."""
+MIN_FOUND, OFFERED, ERRORS_TRIED = 85, 5, 100
+"""Of ERRORS_TRIED mistyped names, at least MIN_FOUND must be among the first OFFERED results."""
 
 INSTALL = """
 from dpgeo.spatial.area import StudyArea
@@ -192,7 +192,9 @@ def _letters(words: Sequence[str]) -> list[str]:
 def forgivable(places: Sequence[names.Place], rng: random.Random) -> list[str]:
     """Return a sample of names that contain a word long enough for errors in it to be tolerated."""
     long = [
-        each.name for each in places if len(max(fold(each.name).split(), key=len)) > LEAST_FORGIVEN
+        each.name
+        for each in places
+        if len(max(fold(each.name).split(), key=len)) > MIN_FUZZY_LENGTH
     ]
     return rng.sample(long, ERRORS_TRIED)
 
@@ -236,6 +238,6 @@ def found_despite_errors(path: Path, wrong: Sequence[tuple[str, str]]) -> dict[s
     return {
         "name": "ground: names found despite a typing error",
         "found_in_100": 100 - 100 * len(missed) / len(wrong),
-        "found_promised": LEAST_FOUND,
+        "found_promised": MIN_FOUND,
         "missed": "; ".join(missed[:20]),
     }

@@ -56,7 +56,7 @@ AREA = StudyArea.from_bounds(0.0, -0.15, 0.3, 0.15)
 
 TOP = 10
 
-FEWEST = 50
+MIN_PEOPLE = 50
 """Weeks with no more people than this are left out when the busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
@@ -388,7 +388,7 @@ def busiest(drawn: Floats, truth: Floats) -> float:
     """
     shares = []
     for one, true in zip(drawn, truth, strict=True):
-        if true.sum() > FEWEST:
+        if true.sum() > MIN_PEOPLE:
             best = set(np.argsort(true, axis=None)[-TOP:])
             shares.append(len(best & set(np.argsort(one, axis=None)[-TOP:])) / TOP)
     return float(np.mean(shares))

@@ -22,7 +22,7 @@ from dpgeo.core.released import PhasedRelease, Released
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms import auto
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.scaling import scaling_of
+from dpgeo.postprocess.scaling import array_scaling
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from tests.randomness import SeededEntropy
@@ -77,7 +77,7 @@ def measure(options: argparse.Namespace) -> None:
                     visits=max(bound, TotalsPlan().visits),
                 )
                 bought = draw(bounded, params, epsilon, number, plan)
-                scaling = scaling_of(bought, layers(bought))
+                scaling = array_scaling(bought, layers(bought))
                 if scaling is None or not scaling.known:
                     continue
                 errors["scaled"].append(error(scaling.factor * surface(bought), truth, boxes))

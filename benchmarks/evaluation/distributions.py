@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_COUNT = 0.5
+MIN_COUNT = 0.5
 """Smallest value used for an estimate, because an estimate of 0 would make the divergence infinite.
 """
 
@@ -15,11 +15,11 @@ LEAST_COUNT = 0.5
 def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
     """Return the Kullback-Leibler divergence of the estimate from the truth, in nats.
 
-    Counts of any shape are compared as shares. Estimates below LEAST_COUNT are raised to it. Raises
+    Counts of any shape are compared as shares. Estimates below MIN_COUNT are raised to it. Raises
     ValueError if a true count is negative or all of them are 0.
     """
     p = np.asarray(truth, dtype=np.float64).ravel()
-    q = np.maximum(np.asarray(estimate, dtype=np.float64).ravel(), LEAST_COUNT)
+    q = np.maximum(np.asarray(estimate, dtype=np.float64).ravel(), MIN_COUNT)
     if p.min() < 0 or p.sum() <= 0:
         raise ValueError("The true counts must be counts of somebody.")
     p, q = p / p.sum(), q / q.sum()

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 SAMPLES = 4
 """The acceptance probability is averaged over this many points along each side of a region."""
 
-MOST_REGIONS = 2_000
+MAX_REGIONS = 2_000
 """Largest number of regions that the search visits; after that, the required task success
 probability counts as unreachable.
 """
@@ -118,7 +118,7 @@ class Partition:
         queue: list[tuple[float, float, int]] = []
         chosen = dict.fromkeys(candidates.tolist())
         accepting, region = 0.0, OUTSIDE
-        while accepting < needed and len(predecessor) < MOST_REGIONS:
+        while accepting < needed and len(predecessor) < MAX_REGIONS:
             chances = self._chances(candidates, here, reward, conditions)
             gains = share * self.people[candidates] * chances
             for other, chance, gain in zip(
@@ -168,7 +168,7 @@ class Partition:
         return np.asarray(acceptance_chance(conditions, reward, metres).mean(axis=(1, 2)))
 
 
-def partition_of(released: Released) -> Partition:
+def released_partition(released: Released) -> Partition:
     """Return the measured regions of a release and the expected number of people in each."""
     layer = next(each for each in layers(released) if isinstance(each, BoxLayer))
     return Partition(layer.grid, layer.boxes, expected_people(layer))

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from dpgeo.accounts.admin_access import ModelAdmin, OrganisationScoped, TabularInline
 from dpgeo.accounts.factors import factors_reset
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
-from dpgeo.accounts.selectors import may_administer, organisations_of, sessions_of
+from dpgeo.accounts.selectors import may_administer, user_sessions, visible_organisations
 from dpgeo.accounts.services import key_revoke, session_end
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
@@ -85,7 +85,7 @@ class AccountAdmin(SuperusersAlone, AnyUserAdmin):
     def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
         """End all sessions of the selected accounts."""
         for user in queryset:
-            for session in sessions_of(user):
+            for session in user_sessions(user):
                 session_end(session=session, by=cast(User, request.user))
             self.message_user(request, f"{user} has to sign in again.")
 
@@ -110,7 +110,7 @@ class MembershipInline(TabularInline):
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for members of any organisation; the page limits which rows they see."""
-        return organisations_of(request.user).exists()
+        return visible_organisations(request.user).exists()
 
     def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
         """Return True for superusers only."""

@@ -12,7 +12,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 
 if TYPE_CHECKING:
     # ModelAdmin is generic for the type checker only.
@@ -47,7 +47,7 @@ class OrganisationScoped(ModelAdmin):
             return rows
         mine = Q()
         for path in filter(None, (self.organisation_path, self.other_path)):
-            mine |= Q(**{f"{path}__in": organisations_of(request.user)})
+            mine |= Q(**{f"{path}__in": visible_organisations(request.user)})
         return rows.filter(mine).distinct()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
@@ -63,7 +63,7 @@ class OrganisationScoped(ModelAdmin):
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Return True for staff who are members of an organisation."""
-        return request.user.is_staff and organisations_of(request.user).exists()
+        return request.user.is_staff and visible_organisations(request.user).exists()
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for every user of this admin module; the queryset limits the rows."""

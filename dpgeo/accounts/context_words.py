@@ -15,10 +15,10 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-LEAST = 8
+MIN_OTHER_CHARACTERS = 8
 """Least length of a password once all easily guessed words (`context_words`) are removed."""
 
-SHORTEST = 4
+MIN_WORD_LENGTH = 4
 """Length of the shortest words that are removed from a password before its length is checked.
 
 Shorter ones, such as "www" or "of", stay.
@@ -36,7 +36,7 @@ class ContextWordsValidator:
         rest = password.casefold()
         for word in sorted({*context_words(user)}, key=len, reverse=True):
             rest = rest.replace(word, "")
-        if len(rest) < LEAST <= len(password):
+        if len(rest) < MIN_OTHER_CHARACTERS <= len(password):
             raise ValidationError(
                 _("This password is made of names of this site or your organisation."),
                 code="password_of_context_words",
@@ -53,4 +53,4 @@ def context_words(user: Any) -> Iterator[str]:
     if getattr(user, "pk", None):
         texts += user.memberships.values_list("organisation__name", flat=True)
     for text in texts:
-        yield from (w for w in re.findall(r"\w+", text.casefold()) if len(w) >= SHORTEST)
+        yield from (w for w in re.findall(r"\w+", text.casefold()) if len(w) >= MIN_WORD_LENGTH)

@@ -30,7 +30,7 @@ LIFETIME = timedelta(days=90)
 SALT = "dpgeo.accounts.device"
 
 
-def device_of(request: HttpRequest, name: str) -> str | None:
+def device_name(request: HttpRequest, name: str) -> str | None:
     """Return the key of a known device's failure counter, or None for any other device.
 
     `name` is the account name in the request. A device is known only to the account that signed in

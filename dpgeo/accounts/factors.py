@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from dpgeo.accounts.codes import STEP, matching_step
 from dpgeo.accounts.models import User
 from dpgeo.accounts.second_factor import factors_of, needs_second_factor
-from dpgeo.accounts.selectors import sessions_of
+from dpgeo.accounts.selectors import user_sessions
 from dpgeo.accounts.services import session_end
 from dpgeo.core.errors import Conflict, InvalidInput
 
@@ -89,7 +89,7 @@ def factor_added(*, request: HttpRequest, user: User, factor: Authenticator) -> 
     Returns fresh recovery codes, or none if the account already has some.
     """
     record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
-    for session in sessions_of(user).exclude(session_key=request.session.session_key or ""):
+    for session in user_sessions(user).exclude(session_key=request.session.session_key or ""):
         session_end(session=session)
     has_codes = Authenticator.objects.filter(
         user=user, type=Authenticator.Type.RECOVERY_CODES
@@ -141,5 +141,5 @@ def factors_reset(*, user: User) -> None:
     until a new factor is set up.
     """
     Authenticator.objects.filter(user=user).delete()
-    for session in sessions_of(user):
+    for session in user_sessions(user):
         session_end(session=session)

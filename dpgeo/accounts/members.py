@@ -19,7 +19,7 @@ from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.fresh_tokens import is_from_future
 from dpgeo.accounts.models import Invitation, MailKind, Membership, Organisation, Role, User
 from dpgeo.accounts.outgoing_mail import mail_queue
-from dpgeo.accounts.selectors import digest_of, may_administer
+from dpgeo.accounts.selectors import may_administer, secret_digest
 from dpgeo.accounts.services import membership_set
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
@@ -60,7 +60,7 @@ def invitation_create(
             organisation=organisation,
             email=email,
             role=role,
-            sha256=digest_of(secret),
+            sha256=secret_digest(secret),
             invited_by=by,
             expires_at=timezone.now() + LIFETIME,
         )
@@ -70,10 +70,10 @@ def invitation_create(
     return invitation, secret
 
 
-def invitation_of(secret: str) -> Invitation | None:
+def find_invitation(secret: str) -> Invitation | None:
     """Return the invitation with this secret, or None if there is none or it has ended."""
     invitations = Invitation.objects.select_related("organisation", "invited_by")
-    found = invitations.filter(sha256=digest_of(secret), expires_at__gt=timezone.now()).first()
+    found = invitations.filter(sha256=secret_digest(secret), expires_at__gt=timezone.now()).first()
     if found is None or found.invited_by is None or is_from_future(found.created_at.timestamp()):
         return None
     return found if may_administer(found.invited_by, found.organisation) else None

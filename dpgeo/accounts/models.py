@@ -16,7 +16,8 @@ class User(AbstractUser):
 
     An account that was made by accepting an invitation is not `vouched` for: its owner may be
     whoever invited it. Where two persons are required, it counts as the inviter's
-    (`selectors.owner_of`) until an operator of the site has made sure that somebody else uses it.
+    (`selectors.key_owner_id`) until an operator of the site has made sure that somebody else uses
+    it.
     """
 
     acting_key: ApiKey | None = None

@@ -34,7 +34,7 @@ from django.utils.translation import get_language, gettext, override
 
 from dpgeo.accounts.fresh_tokens import reset_tokens
 from dpgeo.accounts.models import Invitation, MailKind, OutgoingMail, User
-from dpgeo.accounts.selectors import digest_of
+from dpgeo.accounts.selectors import secret_digest
 from dpgeo.accounts.site_links import site_link, site_name
 
 logger = logging.getLogger(__name__)
@@ -163,7 +163,7 @@ def _invitation_text(invitation: Invitation) -> Iterator[tuple[str, str]]:
     if invitation.invited_by is None or remaining < timedelta(0):
         return
     secret = secrets.token_urlsafe(32)
-    Invitation.objects.filter(pk=invitation.pk).update(sha256=digest_of(secret))
+    Invitation.objects.filter(pk=invitation.pk).update(sha256=secret_digest(secret))
     facts = {
         "organisation": invitation.organisation,
         "by": invitation.invited_by,

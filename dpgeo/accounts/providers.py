@@ -61,13 +61,13 @@ def ways_in() -> list[Facts]:
     ]
 
 
-def claims_of(account: Any) -> Facts:
+def account_claims(account: Any) -> Facts:
     """Return the claims that the provider made about the user at this sign-in, such as groups."""
     claims = getattr(account, "claims", account.extra_data)
     return {**claims.get("id_token", {}), **claims.get("userinfo", {})}
 
 
-def signed_claims_of(account: Any) -> Facts:
+def signed_claims(account: Any) -> Facts:
     """Return those of the claims at this sign-in that the provider has signed."""
     claims: Facts = getattr(account, "claims", account.extra_data)
     return dict(claims.get("id_token", {}))
@@ -79,7 +79,7 @@ def authenticated_at(account: Any) -> float | None:
     Only a time that the provider has signed counts. Returns None if there is none, or if it is in
     the future.
     """
-    moment = signed_claims_of(account).get("auth_time")
+    moment = signed_claims(account).get("auth_time")
     if not isinstance(moment, int | float) or is_from_future(moment):
         return None
     return float(moment)
@@ -92,7 +92,7 @@ def drop_claims(sender: object, instance: Any, **_: Any) -> None:
         instance.extra_data = {}
 
 
-def roles_of(facts: Facts, claims: Facts) -> dict[str, Role | None]:
+def claimed_roles(facts: Facts, claims: Facts) -> dict[str, Role | None]:
     """Return the user's role in each organisation that the provider's settings name.
 
     The result maps the organisation's slug to the role, or to None if none of the groups in the
@@ -174,7 +174,7 @@ def _check_oidc(facts: Facts) -> None:
     if missing := [name for name in NEEDED if not facts[name]]:
         raise ValueError(f"{missing[0]} is empty")
     _check_address(facts, "server_url")
-    roles_of(facts, {"groups": list(facts.get("roles", {}))})
+    claimed_roles(facts, {"groups": list(facts.get("roles", {}))})
 
 
 def _check_saml(facts: Facts) -> None:
@@ -185,7 +185,7 @@ def _check_saml(facts: Facts) -> None:
     _check_address(facts, "sso_url")
     ends_of_certificates(facts)
     groups = facts.get("groups_claim", "groups")
-    roles_of(facts, {groups: list(facts.get("roles", {}))})
+    claimed_roles(facts, {groups: list(facts.get("roles", {}))})
 
 
 def _check_address(facts: Facts, name: str) -> None:

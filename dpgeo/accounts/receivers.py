@@ -31,7 +31,7 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser", "vouched
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
     """Record a sign-in in the audit list, and list its session among the user's sessions."""
-    event_record(EventKind.SIGN_IN, by=user, detail=proofs_of(request, user))
+    event_record(EventKind.SIGN_IN, by=user, detail=password_proofs(request, user))
     session = getattr(request, "session", None)
     if session is None:
         return
@@ -42,7 +42,7 @@ def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) ->
     list_session(user, session.session_key)
 
 
-def proofs_of(request: Any, user: User) -> str:
+def password_proofs(request: Any, user: User) -> str:
     """Return the methods by which somebody signed in, such as "password, totp"."""
     if not hasattr(request, "session"):
         return ""

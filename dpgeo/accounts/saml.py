@@ -64,7 +64,7 @@ from dpgeo.accounts.providers import Facts, groups_in_use
 from dpgeo.accounts.single_sign_on import saml_app
 from dpgeo.accounts.site_links import site_link
 
-MOST_BYTES = 256 * 1024
+MAX_BYTES = 256 * 1024
 """Largest SAML response that is read, in bytes.
 
 One that lists a thousand groups has less than half of this size.
@@ -81,7 +81,7 @@ TICKET_SECONDS = 600
 After the same time, allauth deletes what it stored about the request.
 """
 
-LONGEST_SUBJECT = 191
+MAX_SUBJECT_LENGTH = 191
 """Maximum length of a subject, in characters, in allauth's database column."""
 
 SUBJECT_ID = "urn:oasis:names:tc:SAML:attribute:subject-id"
@@ -169,7 +169,7 @@ class IdentityProvider(SAMLProvider):  # type: ignore[misc]
         return {name: data.claims[name] for name in names if data.claims[name]}
 
 
-def provider_of(request: HttpRequest, facts: Facts) -> IdentityProvider:
+def find_identity_provider(request: HttpRequest, facts: Facts) -> IdentityProvider:
     """Return allauth's object for a provider in DPGEO_SAML and the current request."""
     return IdentityProvider(request, app=saml_app(facts))
 
@@ -197,7 +197,7 @@ def is_ticket(text: str) -> bool:
     return True
 
 
-def metadata_of(request: HttpRequest, facts: Facts) -> bytes:
+def provider_metadata(request: HttpRequest, facts: Facts) -> bytes:
     """Return the SAML metadata that describe this site to a provider, without an expiry date."""
     return cast(bytes, _Site(request, facts).toolkit().get_sp_metadata())
 
@@ -307,7 +307,7 @@ def _checked_text(answer: str) -> str:
     Raises Refused for comments, document types, CDATA sections and processing instructions: no
     provider sends them, and libraries differ in how they read them.
     """
-    if len(answer) > MOST_BYTES * 4 // 3:
+    if len(answer) > MAX_BYTES * 4 // 3:
         raise Refused("too large")
     try:
         text = base64.b64decode("".join(answer.split()), validate=True).decode("utf-8")
@@ -444,7 +444,7 @@ def _subject(assertion: Any, facts: Facts) -> str:
     if not values and not facts.get("subject_claim"):
         names = _of(assertion, "saml:Subject/saml:NameID")
         values = [each.text for each in names if each.get("Format") == PERSISTENT and each.text]
-    if len(values) != 1 or not 0 < len(values[0]) <= LONGEST_SUBJECT:
+    if len(values) != 1 or not 0 < len(values[0]) <= MAX_SUBJECT_LENGTH:
         raise Refused("no persistent name of the subject")
     return values[0]
 

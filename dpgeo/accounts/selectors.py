@@ -74,7 +74,7 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
     return Role(membership.role) if membership else None
 
 
-def owner_of(user: User | None) -> int | None:
+def key_owner_id(user: User | None) -> int | None:
     """Return the id of the account that stands for a user's person where two persons are required.
 
     It is the user's own account if an operator has vouched that the user is a person of their own.
@@ -91,12 +91,12 @@ def owner_of(user: User | None) -> int | None:
 def are_two_persons(one: User | None, other: User | None) -> bool:
     """Return whether two accounts count as two persons; None is the operator at the console."""
     if one is None or other is None:
-        return one is not other and owner_of(one or other) is not None
-    owners = {owner_of(one), owner_of(other)}
+        return one is not other and key_owner_id(one or other) is not None
+    owners = {key_owner_id(one), key_owner_id(other)}
     return len(owners) == 2 and None not in owners
 
 
-def organisations_of(user: Visitor) -> QuerySet[Organisation]:
+def visible_organisations(user: Visitor) -> QuerySet[Organisation]:
     """Return a user's organisations.
 
     These are all organisations for a superuser, and at most one for an API key.
@@ -120,7 +120,7 @@ def joined_last(user: Visitor) -> Organisation | None:
     """
     if not isinstance(user, User):
         return None
-    joined = organisations_of(user).filter(memberships__user=user)
+    joined = visible_organisations(user).filter(memberships__user=user)
     return joined.order_by("-memberships__pk").first()
 
 
@@ -202,7 +202,7 @@ def organisations_overseen_by(user: Visitor) -> list[Organisation]:
     if not isinstance(user, User) or not user.is_active or user.acting_key:
         return []
     officer = user.has_perm("audit.view_event")
-    return [each for each in organisations_of(user) if officer or may_administer(user, each)]
+    return [each for each in visible_organisations(user) if officer or may_administer(user, each)]
 
 
 def may_see_events(user: Visitor) -> bool:
@@ -214,7 +214,7 @@ def may_see_events(user: Visitor) -> bool:
     return Membership.objects.filter(user=user, role=Role.ADMINISTRATOR).exists()
 
 
-def sessions_of(user: User) -> QuerySet[SignedIn]:
+def user_sessions(user: User) -> QuerySet[SignedIn]:
     """Return the sessions of a user that are still valid, newest first."""
     valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     return SignedIn.objects.filter(user=user, session_key__in=valid)
@@ -222,20 +222,20 @@ def sessions_of(user: User) -> QuerySet[SignedIn]:
 
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
     """Return the API keys, including revoked ones, of organisations that a user administers."""
-    managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
+    managed = [each.pk for each in visible_organisations(user) if may_administer(user, each)]
     return ApiKey.objects.filter(organisation__in=managed).select_related(
         "organisation", "created_by"
     )
 
 
-def bearer_of(secret: str) -> User | None:
+def key_owner(secret: str) -> User | None:
     """Return the user whose API key has this secret, with `acting_key` set.
 
     Returns None for an unknown, expired or revoked key, and if the user was deleted, is inactive or
     is no longer a member of the key's organisation.
     """
     key = (
-        ApiKey.objects.filter(sha256=digest_of(secret), revoked_at__isnull=True)
+        ApiKey.objects.filter(sha256=secret_digest(secret), revoked_at__isnull=True)
         .filter(Q(expires_on=None) | Q(expires_on__gte=timezone.now().astimezone(UTC).date()))
         .select_related("created_by", "organisation")
         .first()
@@ -244,9 +244,9 @@ def bearer_of(secret: str) -> User | None:
         return None
     user = key.created_by
     user.acting_key = key
-    return user if organisations_of(user).exists() else None
+    return user if visible_organisations(user).exists() else None
 
 
-def digest_of(secret: str) -> str:
+def secret_digest(secret: str) -> str:
     """Return the hash under which the secret of an API key is stored."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -22,7 +22,7 @@ from dpgeo.accounts.models import (
     SignedIn,
     User,
 )
-from dpgeo.accounts.selectors import digest_of, may_administer
+from dpgeo.accounts.selectors import may_administer, secret_digest
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.blanks import trim
@@ -130,7 +130,7 @@ def key_create(
         name=name,
         scopes=[scope for scope in Scope.values if scope in scopes],
         prefix=secret[:SHOWN],
-        sha256=digest_of(secret),
+        sha256=secret_digest(secret),
         created_by=created_by,
         expires_on=None if days is None else _today() + timedelta(days=days),
     )

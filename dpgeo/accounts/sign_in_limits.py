@@ -31,7 +31,7 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
 from dpgeo.accounts.attempts import count_attempt, forget_attempt
-from dpgeo.accounts.devices import device_of
+from dpgeo.accounts.devices import device_name
 from dpgeo.accounts.models import User
 from dpgeo.accounts.providers import ways_in
 from dpgeo.accounts.rate_counters import address_of
@@ -89,7 +89,7 @@ class CountedForm(AuthenticationForm):
         counter.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
-        if self.request and (device := device_of(self.request, name)):
+        if self.request and (device := device_name(self.request, name)):
             return {device: math.ceil(limit / 2)}
         return {
             f"signing in from {address_of(self.request)}": limit,

@@ -49,15 +49,15 @@ from dpgeo.accounts.outgoing_mail import mail_queue
 from dpgeo.accounts.providers import (
     ENDPOINTS,
     Facts,
+    account_claims,
     authenticated_at,
-    claims_of,
+    claimed_roles,
     facts_of,
-    roles_of,
-    signed_claims_of,
+    signed_claims,
 )
 from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.second_factor import has_second_factor, proof_record
-from dpgeo.accounts.selectors import sessions_of
+from dpgeo.accounts.selectors import user_sessions
 from dpgeo.accounts.services import membership_set, session_end
 from dpgeo.accounts.sign_in_limits import WINDOW
 from dpgeo.accounts.site_links import site_link
@@ -98,7 +98,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         the second factor, and expects one provider. If two providers know this site by the same
         client id, either one serves, because the restored account itself names its provider.
         """
-        apps = [app_of(each) for each in settings.DPGEO_OIDC]
+        apps = [social_app(each) for each in settings.DPGEO_OIDC]
         apps += [saml_app(each) for each in settings.DPGEO_SAML]
         found = [each for each in apps if provider in (None, each.provider, each.provider_id)]
         if client_id is None:
@@ -108,7 +108,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Connect a sign-in to an existing account and set its roles, or refuse the sign-in."""
         facts = facts_of(sociallogin.account.provider)
-        claims = claims_of(sociallogin.account)
+        claims = account_claims(sociallogin.account)
         if facts in settings.DPGEO_OIDC and not _answers_request(sociallogin):
             detail = "single sign-on: the ID token was made for another request"
             raise ImmediateHttpResponse(refuse(request, "failed", detail))
@@ -128,7 +128,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         refusal.
         """
         facts = facts_of(sociallogin.account.provider)
-        if any(roles_of(facts, claims_of(sociallogin.account)).values()):
+        if any(claimed_roles(facts, account_claims(sociallogin.account)).values()):
             return True
         raise ImmediateHttpResponse(_refuse_member(request))
 
@@ -137,7 +137,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         facts = facts_of(sociallogin.account.provider)
         with acting(_name(facts)):
             user: User = super().save_user(request, sociallogin, form)
-        roles_set(user=user, facts=facts, claims=claims_of(sociallogin.account))
+        roles_set(user=user, facts=facts, claims=account_claims(sociallogin.account))
         return user
 
     def on_authentication_error(
@@ -158,7 +158,7 @@ def _answers_request(login: SocialLogin) -> bool:
     from the provider could be put into this browser's sign-in.
     """
     asked = str((login.state.get("data") or {}).get(NONCE) or "")
-    repeated = str(signed_claims_of(login.account).get("nonce") or "")
+    repeated = str(signed_claims(login.account).get("nonce") or "")
     return bool(asked) and constant_time_compare(asked, repeated)
 
 
@@ -173,7 +173,7 @@ def account_take_over(*, request: HttpRequest, login: SocialLogin, user: User) -
         login.connect(request, user)
         user.set_unusable_password()
         user.save(update_fields=["password"])
-        for session in sessions_of(user):
+        for session in user_sessions(user):
             session_end(session=session)
         event_record(EventKind.PASSWORD, subject=str(user), detail="removed")
     if sends_mail():
@@ -312,7 +312,7 @@ def _check_token(claims: Facts, client_id: str) -> None:
         raise OAuth2Error("The ID token is too old.")
 
 
-def app_of(facts: Facts) -> SocialApp:
+def social_app(facts: Facts) -> SocialApp:
     """Convert a provider in DPGEO_OIDC to allauth's model."""
     return SocialApp(
         provider="openid_connect",
@@ -376,7 +376,7 @@ def roles_set(*, user: User, facts: Facts, claims: Facts) -> None:
 
     The user's membership in any of these organisations ends if no group gives a role there.
     """
-    for slug, role in roles_of(facts, claims).items():
+    for slug, role in claimed_roles(facts, claims).items():
         organisation = Organisation.objects.filter(slug=slug).first()
         if organisation is None:
             continue

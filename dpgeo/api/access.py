@@ -21,7 +21,7 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import Visitor, bearer_of, may
+from dpgeo.accounts.selectors import Visitor, key_owner, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
 from dpgeo.api.problems import gone
 from dpgeo.core.errors import Conflict, NotAllowed
@@ -52,7 +52,7 @@ class KeyAuthentication(BaseAuthentication):
         if scheme.lower() != "bearer":
             return None
         secret = secret.strip()
-        user = bearer_of(secret) if secret.startswith(KEY_BEGINS) else None
+        user = key_owner(secret) if secret.startswith(KEY_BEGINS) else None
         if user is None or user.acting_key is None:
             raise AuthenticationFailed(NO_KEY)
         key_mark_used(key=user.acting_key)
@@ -76,7 +76,7 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
         }
 
 
-def actor_of(request: Request, scope: Scope) -> User:
+def request_actor(request: Request, scope: Scope) -> User:
     """Return the user who is signed in, or on whose behalf a key with `scope` acts.
 
     Raises NotAuthenticated (401) if the request has neither a session nor a key, or NotAllowed
@@ -93,7 +93,7 @@ def actor_of(request: Request, scope: Scope) -> User:
     return user
 
 
-def viewer_of(request: Request) -> Visitor:
+def request_viewer(request: Request) -> Visitor:
     """Return the user whose rights decide which releases are visible.
 
     That is an anonymous user if the request has a key with none of the scopes in SEE_DRAFTS.

@@ -20,9 +20,9 @@ from rest_framework.views import APIView
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor
-from dpgeo.api.access import KeyAuthentication, actor_of
+from dpgeo.api.access import KeyAuthentication, request_actor
 from dpgeo.api.answers import Answer, Json
-from dpgeo.api.problems import problem_of
+from dpgeo.api.problems import problem_response
 from dpgeo.api.queries import read_query
 from dpgeo.api.throttling import count_request, count_time
 from dpgeo.core.declared import Declared
@@ -101,7 +101,7 @@ class ApiView(APIView):
             count_request(request)
         method = "GET" if request.method == "HEAD" else request.method
         if scope := self.scopes.get(method or ""):
-            self.actor = actor_of(request, scope)
+            self.actor = request_actor(request, scope)
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
         """Respond to the request, and count its processor time for the rate limit."""
@@ -112,7 +112,7 @@ class ApiView(APIView):
         return answer
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
-        return problem_of
+        return problem_response
 
     @property
     def default_response_headers(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.accounts.selectors import Visitor, visible_organisations
 from dpgeo.api.answers import NEXT, Answer, Json, Slug, Url, address_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
@@ -23,7 +23,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import compute_plan
 from dpgeo.crowdsourcing.requests import NewCampaign, PlanRequest
-from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
+from dpgeo.crowdsourcing.selectors import campaign_visible, release_to_plan_on, visible_campaigns
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 
 BY_NAME = Order(("name", "pk"), descending=False)
@@ -141,7 +141,7 @@ class CampaignsView(DocumentView):
     def get(self, request: Request) -> HttpResponse:
         """List the campaigns of your organisations, sorted by name."""
         campaigns, cursor = page(
-            campaigns_of(self.actor),
+            visible_campaigns(self.actor),
             BY_NAME,
             limit=self.query.limit,
             cursor=self.query.cursor,
@@ -210,7 +210,7 @@ def _organisation(user: User, slug: str) -> Organisation:
     Raises InvalidInput if there is no such organisation, or if `slug` is empty and the user has
     several organisations.
     """
-    mine = organisations_of(user)
+    mine = visible_organisations(user)
     choices = list(mine.filter(slug=slug) if slug else mine[:2])
     if len(choices) != 1:
         raise InvalidInput("Name one of your organisations by its slug.", field="organisation")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import may, visible_organisations
 from dpgeo.budgets.services import parse_accounting
 from dpgeo.core.declared import (
     Anything,
@@ -131,7 +131,7 @@ def _points_budget(given: dict[str, Any]) -> Level:
 
 
 def _organisation(user: User, slug: str | None) -> Organisation:
-    mine = organisations_of(user)
+    mine = visible_organisations(user)
     if slug is not None:
         organisation = mine.filter(slug=slug).first()
         if organisation is None:

@@ -16,7 +16,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import exceptions
 from rest_framework.request import Request
 
-from dpgeo.api.access import check_served, release_seen, viewer_of
+from dpgeo.api.access import check_served, release_seen, request_viewer
 from dpgeo.api.base import ApiView
 from dpgeo.api.openapi import operation
 from dpgeo.api.problems import BEING_MADE, RANGE, Refused, answer
@@ -110,7 +110,7 @@ class ReleaseFileView(ApiView):
         While it is being made, the response is 202 with `Retry-After`. A HEAD request does not
         start this.
         """
-        release = release_of(request, release_id)
+        release = get_release(request, release_id)
         check_served(release)
         plain = request._request
         try:
@@ -187,7 +187,7 @@ class _Slice:
         self._file.close()
 
 
-def release_of(request: Request, release_id: str) -> Release:
+def get_release(request: Request, release_id: str) -> Release:
     """Return a release if the requester may see it. Raises Http404 or Gone otherwise.
 
     The request is authenticated only if the release is not public.
@@ -196,7 +196,7 @@ def release_of(request: Request, release_id: str) -> Release:
     release = public.only("state", "title").first()
     if release is not None:
         return release
-    return release_seen(viewer_of(request), release_id)
+    return release_seen(request_viewer(request), release_id)
 
 
 def file_of(request: Request, release: Release, name: str) -> StoredFile:

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError as BrokerError
 
 from dpgeo.jobs.disk_space import read_disk_space
-from dpgeo.jobs.outages import Outage, outage_of
+from dpgeo.jobs.outages import Outage, find_outage
 
 LOCK_MILLISECONDS = 1_000
 """SQLite counts as locked if another process holds its write lock for longer than this."""
@@ -92,7 +92,7 @@ def _sqlite_writing_outage() -> str:
         with transaction.atomic():
             pass
     except OperationalError as error:
-        outage = outage_of(error)
+        outage = find_outage(error)
         if outage is None:
             raise
         return {Outage.DATABASE: "locked", Outage.READ_ONLY: "read-only"}.get(outage, "full")

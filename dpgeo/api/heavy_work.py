@@ -24,7 +24,7 @@ WAITING = 1
 other requests.
 """
 
-LONGEST_WAIT_SECONDS = 1.0
+MAX_WAIT_SECONDS = 1.0
 
 _admitted = threading.BoundedSemaphore(AT_A_TIME + WAITING)
 _working = threading.BoundedSemaphore(AT_A_TIME)
@@ -38,12 +38,12 @@ View = TypeVar("View")
 def turn() -> Iterator[None]:
     """Wait until fewer than AT_A_TIME requests are being computed, then run the block.
 
-    Raises Refused if too many requests are already waiting, or after LONGEST_WAIT_SECONDS.
+    Raises Refused if too many requests are already waiting, or after MAX_WAIT_SECONDS.
     """
     if not _admitted.acquire(blocking=False):
         raise Refused(BUSY, wait=2)
     try:
-        if not _working.acquire(timeout=LONGEST_WAIT_SECONDS):
+        if not _working.acquire(timeout=MAX_WAIT_SECONDS):
             raise Refused(BUSY, wait=2)
         try:
             yield

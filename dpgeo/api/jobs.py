@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Scope, User
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_answers import JobOut, job_answer
 from dpgeo.api.openapi import operation
@@ -36,7 +36,7 @@ def job_seen(user: User, job_id: UUID) -> Release | Upload:
 
     Raises Http404 if there is no such job, or `user` may not see what it works on.
     """
-    mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
+    mine = Release.objects.filter(dataset__organisation__in=visible_organisations(user))
     release = mine.filter(job_id=job_id).select_related("job").first()
     upload = None if release else uploads_visible_to(user).filter(job_id=job_id).first()
     result = release or upload

@@ -35,7 +35,7 @@ from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.phrases import InvalidValue
 from dpgeo.releases.released_layers import layer_declare
 
-MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
+MAX_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
 """Largest request body in bytes, enough for the largest file in Base64."""
 
 
@@ -155,7 +155,7 @@ class LayersView(DocumentView):
         when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
-        sent = read_body(request, LayerBody, most=MOST_BODY_BYTES)
+        sent = read_body(request, LayerBody, most=MAX_BODY_BYTES)
         file = _file_of(sent.layer, sent.file)
         facts = sent.part(LayerDeclaration).facts()
         layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **facts)

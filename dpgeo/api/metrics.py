@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prometheus_client import Counter
     from prometheus_client.core import Metric
 
-LEAST_TOKEN = 16
+MIN_TOKEN_LENGTH = 16
 """Minimum length of DPGEO_METRICS_TOKEN in characters."""
 
 PARTS = ("api", "ogc", "ground", "static", "desk", "accounts", "admin", "embed", "plan")
@@ -47,11 +47,11 @@ HEALTH = ("metrics", "healthz", "readyz")
 @checks.register(checks.Tags.security)
 def check_token(**_: Any) -> list[checks.CheckMessage]:
     """Check that DPGEO_METRICS_TOKEN is long enough not to be guessed."""
-    if not settings.DPGEO_METRICS_TOKEN or len(settings.DPGEO_METRICS_TOKEN) >= LEAST_TOKEN:
+    if not settings.DPGEO_METRICS_TOKEN or len(settings.DPGEO_METRICS_TOKEN) >= MIN_TOKEN_LENGTH:
         return []
     return [
         checks.Error(
-            f"DPGEO_METRICS_TOKEN is shorter than {LEAST_TOKEN} characters.",
+            f"DPGEO_METRICS_TOKEN is shorter than {MIN_TOKEN_LENGTH} characters.",
             hint="Make one with `openssl rand -hex 32`.",
             id="dpgeo.api.E001",
         )
@@ -133,14 +133,14 @@ def counted_requests(
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        part = part_of(request.path_info)
-        requests.labels(part, class_of(part, response.status_code)).inc()
+        part = url_part(request.path_info)
+        requests.labels(part, status_class(part, response.status_code)).inc()
         return response
 
     return middleware
 
 
-def class_of(part: str, status: int) -> str:
+def status_class(part: str, status: int) -> str:
     """Return the class of a status, such as "4xx".
 
     In PRIVATE parts of the site, the class is "answered" for all statuses below 500. There, the
@@ -149,7 +149,7 @@ def class_of(part: str, status: int) -> str:
     return "answered" if part in PRIVATE and status < 500 else f"{status // 100}xx"
 
 
-def part_of(path: str) -> str:
+def url_part(path: str) -> str:
     """Return the part of the site to which a URL path belongs; a language prefix is ignored."""
     names = path.strip("/").split("/")
     if names[0] in {code.split("-")[0] for code, _ in settings.LANGUAGES}:

@@ -167,7 +167,7 @@ class OperationSchema(AutoSchema):
             return stated.request
         samples = [
             OpenApiExample(stated.name, value=recorded["sent"], request_only=True)
-            for recorded in recorded_of(stated.name)
+            for recorded in recorded_maps(stated.name)
         ]
         return {JSON: OpenApiRequest(schema_of(stated.body), examples=samples)}
 
@@ -208,7 +208,7 @@ class OperationSchema(AutoSchema):
         stated = self.stated
         samples = [
             example(stated.summary, recorded["answer"], status)
-            for recorded in recorded_of(stated.example or stated.name)
+            for recorded in recorded_maps(stated.example or stated.name)
         ]
         return OpenApiResponse(stated.answer, description=description, examples=samples)
 
@@ -232,7 +232,7 @@ def examples() -> dict[str, Any]:
     return recorded
 
 
-def recorded_of(name: str) -> list[dict[str, Any]]:
+def recorded_maps(name: str) -> list[dict[str, Any]]:
     """Return a list with the recorded request and response of the operation `name`.
 
     The list is empty if nothing was recorded for the operation.
@@ -249,12 +249,12 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
     response = OpenApiResponse(
         ProblemOut,
         description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
-        examples=[example(kind.title, sample_of(kind), status, MEDIA_TYPE) for kind in kinds],
+        examples=[example(kind.title, sample_problem(kind), status, MEDIA_TYPE) for kind in kinds],
     )
     return {(status, MEDIA_TYPE): response}
 
 
-def sample_of(kind: Problem) -> dict[str, Any]:
+def sample_problem(kind: Problem) -> dict[str, Any]:
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 

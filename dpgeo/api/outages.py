@@ -21,7 +21,7 @@ from django.views.defaults import server_error as plain_server_error
 from dpgeo.api.problems import ADDRESSES, RETRY_SECONDS, lacks_space, outage_problem, takes_file
 from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.jobs.disk_space import read_disk_space
-from dpgeo.jobs.outages import Outage, outage_of
+from dpgeo.jobs.outages import Outage, find_outage
 
 SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
 """HTTP methods that are always let through: they store nothing, except that DELETE frees space."""
@@ -56,7 +56,7 @@ class OutageMiddleware:
 
 def server_error(request: HttpRequest) -> HttpResponse:
     """Respond to an unexpected error with 500, or with 503 or 507 if an outage caused it."""
-    outage = outage_of(sys.exc_info()[1])
+    outage = find_outage(sys.exc_info()[1])
     return outage_answer(request, outage) if outage else plain_server_error(request)
 
 

@@ -25,7 +25,7 @@ from dpgeo.core.errors import (
     PrivacyError,
 )
 from dpgeo.datasets.storage import StoredFileMissing
-from dpgeo.jobs.outages import Outage, outage_of
+from dpgeo.jobs.outages import Outage, find_outage
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
@@ -228,7 +228,7 @@ def answer(
     return response
 
 
-def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
+def problem_response(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
     """Return the response to an error that a view raised, and log the error if unexpected.
 
     Returns None for an unexpected error if DEBUG is set, so that Django shows its own page.
@@ -245,7 +245,7 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
         return _framework_problem(error)
     if isinstance(error, UNREADABLE):
         return answer(INVALID_INPUT)
-    if outage := outage_of(error):
+    if outage := find_outage(error):
         logger.warning("An API request failed for want of %s", outage.value, exc_info=error)
         return outage_problem(outage, context["request"])
     if settings.DEBUG:

@@ -43,7 +43,7 @@ from dpgeo.core.themes import THEMES
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.datasets.declaration import NewFiles
 from dpgeo.datasets.models import Dataset, LegalBasis
-from dpgeo.datasets.promises import lifetime_of
+from dpgeo.datasets.promises import lifetime_limit
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.promises import promise_of
@@ -138,7 +138,7 @@ class PrivacyOut(Answer):
 
 def privacy_answer(dataset: Dataset) -> PrivacyOut:
     """Return the promise of a dataset's whole budget, spent or not."""
-    ledger, lifetime = dataset.ledger, lifetime_of(dataset)
+    ledger, lifetime = dataset.ledger, lifetime_limit(dataset)
     points = None if lifetime.points is None else points_ledger(ledger)
     bound = lifetime.counts
     return PrivacyOut(

@@ -14,7 +14,7 @@ from django.http import HttpResponse
 from pydantic import Field, PlainValidator, WithJsonSchema
 from rest_framework.request import Request
 
-from dpgeo.api.access import check_served, release_seen, viewer_of
+from dpgeo.api.access import check_served, release_seen, request_viewer
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
@@ -30,19 +30,19 @@ from dpgeo.api.request_bodies import read_body
 from dpgeo.core.declared import Declared, Members, fact, without_field
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
-from dpgeo.core.nouns import VISIT, noun_of
+from dpgeo.core.nouns import VISIT, choose_noun
 from dpgeo.core.released import Released
 from dpgeo.phrases import InvalidValue
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
-from dpgeo.postprocess.scaling import Scaling, scaling_of
+from dpgeo.postprocess.scaling import Scaling, array_scaling
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 
-MOST_REGIONS = 1_000
+MAX_REGIONS = 1_000
 
-MOST_CORNERS = 5_000
+MAX_CORNERS = 5_000
 """Largest number of vertices in all regions of a request together. Checking whether a polygon is
 valid can take time quadratic in its number of vertices."""
 
@@ -129,7 +129,7 @@ class Regions(Declared):
     bbox: Corners = fact("A box: [west, south, east, north] in degrees.", None)
     polygon: Members = fact("A GeoJSON Polygon or MultiPolygon, longitude first.", None)
     regions: Members = fact(
-        f"A GeoJSON FeatureCollection of polygons, at most {MOST_REGIONS:,}; answers come in the "
+        f"A GeoJSON FeatureCollection of polygons, at most {MAX_REGIONS:,}; answers come in the "
         "same order, with the features' ids.",
         None,
     )
@@ -243,19 +243,19 @@ class RangesView(DocumentView):
         answer = AnswersOut(
             release=release.pk,
             counting=release.request.counting,
-            rows=noun_of(release.dataset.row_noun, VISIT).many,
+            rows=choose_noun(release.dataset.row_noun, VISIT).many,
             bound=release.bound,
             confidence=CONFIDENCE,
             meaning=MEANING[release.request.counting],
             scaling=scaling_answer(scaling),
             results=results,
         )
-        return self.answer(answer, personal=is_personal(viewer_of(request)))
+        return self.answer(answer, personal=is_personal(request_viewer(request)))
 
 
 def served(request: Request, release_id: str) -> Release:
     """Return a drawn release that the requester may see. Raises Conflict if it is not drawn."""
-    release = release_seen(viewer_of(request), release_id)
+    release = release_seen(request_viewer(request), release_id)
     check_served(release)
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
@@ -265,7 +265,7 @@ def served(request: Request, release_id: str) -> Release:
 @lru_cache(maxsize=4)
 def drawn_release(release_id: str, _sha256: str) -> Released:
     """Return a drawn release, read from its blob. It is cached, because it never changes."""
-    return released_of(Release.objects.get(pk=release_id))
+    return load_released(Release.objects.get(pk=release_id))
 
 
 @lru_cache(maxsize=8)
@@ -293,7 +293,7 @@ def _scaling(release_id: str, sha256: str) -> Scaling | None:
     Returns None for a release without totals. The result is cached.
     """
     released = drawn_release(release_id, sha256)
-    return scaling_of(released, layers(released)) if released.totals else None
+    return array_scaling(released, layers(released)) if released.totals else None
 
 
 def scaled(answer: RangeAnswer, scaling: Scaling | None) -> Interval | None:
@@ -336,11 +336,11 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
     features = document.get("features")
     if document.get("type") != "FeatureCollection" or not isinstance(features, list):
         raise InvalidInput("Must be a GeoJSON FeatureCollection of polygons.", field="regions")
-    if not 1 <= len(features) <= MOST_REGIONS:
+    if not 1 <= len(features) <= MAX_REGIONS:
         raise InvalidInput(
             "Has {count:,} features; give from 1 to {most:,}.",
             count=len(features),
-            most=MOST_REGIONS,
+            most=MAX_REGIONS,
             field="regions",
         )
     regions: list[tuple[Any, Any]] = []
@@ -359,10 +359,10 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
             )
         shape = _polygon(feature.get("geometry"), f"regions.features[{number}]")
         corners += int(shapely.get_num_coordinates(shape))
-        if corners > MOST_CORNERS:
+        if corners > MAX_CORNERS:
             raise InvalidInput(
                 "Has more than {most:,} corners; simplify them, or send several requests.",
-                most=MOST_CORNERS,
+                most=MAX_CORNERS,
                 field="regions",
             )
         regions.append((name, shape))
@@ -396,9 +396,9 @@ def _polygon(geometry: Any, field: str) -> Any:
             "Its coordinates cannot be read; give closed rings of [longitude, latitude].",
             field=field,
         )
-    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
+    if shapely.get_num_coordinates(shape) > MAX_CORNERS:
         raise InvalidInput(
-            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
+            "Simplify it to at most {most:,} corners.", most=MAX_CORNERS, field=field
         )
     west, south, east, north = shape.bounds
     if not (west >= -180 and east <= 180 and south >= -90 and north <= 90):

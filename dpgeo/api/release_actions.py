@@ -13,7 +13,7 @@ from pydantic import Field
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Scope, User
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import may, visible_organisations
 from dpgeo.api.access import check_settled, is_key, is_settled, one_job_at_a_time, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
@@ -28,8 +28,8 @@ from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
-from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, release_annotate
-from dpgeo.releases.requests import PricedRequest, price_request, request_of
+from dpgeo.releases.notes import MAX_NOTE_LENGTH, MAX_NOTES, release_annotate
+from dpgeo.releases.requests import PricedRequest, price_request, stored_request
 from dpgeo.releases.selectors import mask_draw, releases_visible_to
 from dpgeo.releases.services import (
     marked_title,
@@ -105,9 +105,9 @@ class NoteSent(Declared):
     """A note on a map, as a client sends it."""
 
     text: Text = Field(
-        description=f"Plain text of one line, at most {LONGEST_NOTE} characters. Say only what the "
-        "released figures show: no noise protects what you know from the data.",
-        json_schema_extra={"minLength": 1, "maxLength": LONGEST_NOTE},
+        description=f"Plain text of one line, at most {MAX_NOTE_LENGTH} characters. Say only what "
+        "the released figures show: no noise protects what you know from the data.",
+        json_schema_extra={"minLength": 1, "maxLength": MAX_NOTE_LENGTH},
     )
     longitude: Real = Field(description="In degrees.")
     latitude: Real = Field(description="In degrees; within the study area.")
@@ -117,9 +117,9 @@ class Notes(Declared):
     """A request body with all notes on a map."""
 
     notes: Items = Field(
-        description=f"At most {MOST_NOTES} notes, in the order of their numbers; they replace the "
+        description=f"At most {MAX_NOTES} notes, in the order of their numbers; they replace the "
         "former ones.",
-        json_schema_extra={"maxItems": MOST_NOTES, "items": schema_of(NoteSent)},
+        json_schema_extra={"maxItems": MAX_NOTES, "items": schema_of(NoteSent)},
     )
 
 
@@ -329,7 +329,7 @@ def check_same(release: Release, priced: PricedRequest, sent: Requested) -> None
     title = marked_title(release.upload, trim(sent.title))
     now = (title, trim(sent.description), sent.publish_when_done, sent.all_files)
     earlier = (release.title, release.description, release.publish_when_done, release.all_files)
-    if now != earlier or priced != request_of(release):
+    if now != earlier or priced != stored_request(release):
         raise Conflict(
             "Another request for this dataset has this name; give each request its own.",
             field=IDEMPOTENCY_KEY,
@@ -338,5 +338,5 @@ def check_same(release: Release, priced: PricedRequest, sent: Requested) -> None
 
 def own_release(user: User, release_id: str) -> Release:
     """Return a release of one of the user's organisations. Raises Http404 for any other release."""
-    mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
+    mine = releases_visible_to(user).filter(dataset__organisation__in=visible_organisations(user))
     return get_object_or_404(mine, pk=release_id)

@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation, Scope
-from dpgeo.api.access import is_key, release_seen, viewer_of
+from dpgeo.api.access import is_key, release_seen, request_viewer
 from dpgeo.api.answers import address_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.idempotency import SAME_JOB
@@ -24,7 +24,7 @@ from dpgeo.api.release_actions import ACTION_VIEWS, Requested, request_release
 from dpgeo.core.declared import fact
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
-from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
+from dpgeo.mechanisms.registry import MECHANISMS, kind_mechanisms
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import listed, mask_draw, releases_visible_to
 
@@ -64,7 +64,7 @@ class ReleasesView(DocumentView):
         Members, and API keys that may request or publish releases, also see the drafts of their
         organisations.
         """
-        viewer = viewer_of(request)
+        viewer = request_viewer(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
         limit, cursor = self.query.limit, self.query.cursor
         found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
@@ -126,7 +126,7 @@ class ReleaseView(DocumentView):
 
         A withdrawn release keeps its description, but has no files.
         """
-        viewer = viewer_of(request)
+        viewer = request_viewer(request)
         release = release_seen(viewer, release_id)
         return self.answer(release_answer(release, request), personal=is_personal(viewer))
 
@@ -140,7 +140,7 @@ def narrowed(releases: QuerySet[Release], query: ReleasesQuery) -> QuerySet[Rele
     if mechanism := query.mechanism:
         releases = releases.filter(mechanism=mechanism)
     if kind := query.kind:
-        releases = releases.filter(mechanism__in=mechanisms_of(KINDS[kind]))
+        releases = releases.filter(mechanism__in=kind_mechanisms(KINDS[kind]))
     if box := query.bbox:
         releases = releases.filter(near(box, "dataset__"))
     if first := query.published_from:

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Scope
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.api.access import is_key, own_dataset
 from dpgeo.api.answers import (
     ONE_PAGE,
@@ -180,7 +180,7 @@ class OwnSeriesView(DocumentView):
     def own(self, series_id: UUID) -> Series:
         """Return a series of the requester's organisations. Raises Http404."""
         series = Series.objects.select_related("dataset__ledger").filter(pk=series_id).first()
-        owners = organisations_of(self.actor)
+        owners = visible_organisations(self.actor)
         if series is None or not owners.filter(pk=series.dataset.organisation_id).exists():
             raise Http404
         return series

@@ -37,10 +37,10 @@ from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Series
 from dpgeo.releases.series_maps import (
     Shown,
-    array_of,
     maps_together,
     series_public,
     shown_maps,
+    stored_map_array,
 )
 
 MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()))
@@ -100,7 +100,7 @@ class SeriesFileView(ApiView):
         return answer
 
     def _array(self, shown: Shown, zipped: bool) -> HttpResponse:
-        array = array_of(shown)
+        array = stored_map_array(shown)
         if array is None:
             raise Http404
         answer = HttpResponse(
@@ -182,7 +182,7 @@ class SeriesQueryView(DocumentView):
         series, shown = public_or_404(series_id)
         maps = maps_together(shown)
         try:
-            results = answers_of(maps, shape)
+            results = period_answers(maps, shape)
         except InvalidInput as error:
             field = next(name for name in SHAPES if fields[name] is not None)
             raise InvalidInput(error.phrase, field=error.field or field) from None
@@ -191,7 +191,7 @@ class SeriesQueryView(DocumentView):
         )
 
 
-def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswerOut]:
+def period_answers(maps: SeriesMaps, shape: Any) -> list[PeriodAnswerOut]:
     """Return each map's count in the polygon `shape`.
 
     Raises InvalidInput for an invalid polygon, or Conflict if the maps were not all measured in the

@@ -12,12 +12,12 @@ from rest_framework.request import Request
 
 from dpgeo.api.access import check_served
 from dpgeo.api.base import ApiView
-from dpgeo.api.files import cache_control, disposition, file_of, release_of
+from dpgeo.api.files import cache_control, disposition, file_of, get_release
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
 from dpgeo.api.queries import choice, schema
 from dpgeo.artefacts import csv
-from dpgeo.artefacts.spreadsheet import MEDIA_TYPE, MOST_BYTES, for_spreadsheets
+from dpgeo.artefacts.spreadsheet import MAX_BYTES, MEDIA_TYPE, for_spreadsheets
 from dpgeo.core.declared import Declared, fact
 from dpgeo.datasets.storage import open_stored
 
@@ -51,10 +51,10 @@ class SpreadsheetView(ApiView):
         feature instead of its outline. For a layer of more than 4 MB the response is 404, because
         no spreadsheet opens it well.
         """
-        release = release_of(request, release_id)
+        release = get_release(request, release_id)
         check_served(release)
         stored = file_of(request, release, f"{layer}{csv.FORMAT.suffix}")
-        if stored.size > MOST_BYTES:
+        if stored.size > MAX_BYTES:
             raise exceptions.NotFound(
                 f"This layer is too large for a spreadsheet; take {stored.file_name}."
             )

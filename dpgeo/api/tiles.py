@@ -21,7 +21,7 @@ from dpgeo.api.files import (
     ReleaseFileView,
     cache_control,
     file_of,
-    release_of,
+    get_release,
 )
 from dpgeo.api.openapi import operation
 from dpgeo.api.public_answers import TileJsonOut
@@ -42,7 +42,7 @@ DEGREE = 10_000_000
 SOURCES = ("tiles", "geojson")
 """What a style may take the map's features from: vector tiles, or the layer's GeoJSON file."""
 
-GREATEST = 30
+MAX_ZOOM = 30
 """The highest zoom level of the tile scheme."""
 
 
@@ -97,7 +97,7 @@ class StyleView(DocumentView):
     )
     def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
         """Get the map's initial colours and classes as a style for MapLibre and Mapbox GL."""
-        release = release_of(request, release_id)
+        release = get_release(request, release_id)
         check_served(release)
         stored = file_of(request, release, layer + maplibre_style.SUFFIX)
         with open_stored(stored.storage, stored.name) as file:
@@ -135,7 +135,7 @@ class TileView(ReleaseFileView):
         self, request: Request, release_id: str, layer: str, z: int, x: int, y: int
     ) -> HttpResponseBase:
         """Get a Mapbox Vector Tile 2.1; the response is 204 if the tile is empty."""
-        if z > GREATEST or max(x, y) >= 1 << z:
+        if z > MAX_ZOOM or max(x, y) >= 1 << z:
             raise Http404
         release, stored = _archive(request, release_id, layer)
         plain = request._request
@@ -155,7 +155,7 @@ class TileView(ReleaseFileView):
 
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
     """Return a release and the PMTiles archive of its layer. Raises Http404 or Gone."""
-    release = release_of(request, release_id)
+    release = get_release(request, release_id)
     check_served(release)
     return release, file_of(request, release, layer + SUFFIX)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dpgeo.api.access import viewer_of
+from dpgeo.api.access import request_viewer
 from dpgeo.api.answers import Answer
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.heavy_work import heavy
@@ -18,20 +18,20 @@ from dpgeo.api.range_answers import CountedKey, CountingKey
 from dpgeo.api.ranges import CONFIDENCE, MEANING, drawn_release, served
 from dpgeo.core.counted import counted_once
 from dpgeo.core.declared import Declared, fact
-from dpgeo.core.nouns import VISIT, noun_of
+from dpgeo.core.nouns import VISIT, choose_noun
 from dpgeo.postprocess.top_places import RankedPlace, TopPlaces
 
-MOST = 1_000
+MAX_PLACES = 1_000
 USUAL = 20
 
 
 class TopQuery(Declared):
     k: Annotated[
         int,
-        parsed(lambda text: read_count(text, most=MOST)),
-        schema("integer", minimum=1, maximum=MOST),
+        parsed(lambda text: read_count(text, most=MAX_PLACES)),
+        schema("integer", minimum=1, maximum=MAX_PLACES),
     ] = fact(
-        f"How many places, from 1 to {MOST:,}; {USUAL} if left out. It is also the number "
+        f"How many places, from 1 to {MAX_PLACES:,}; {USUAL} if left out. It is also the number "
         "that among_top, surely_among_top and perhaps_among_top are about.",
         USUAL,
     )
@@ -130,7 +130,7 @@ class TopView(DocumentView):
             release=release.pk,
             counting=counting,
             counted=counted_once(counting),
-            rows=noun_of(release.dataset.row_noun, VISIT).many,
+            rows=choose_noun(release.dataset.row_noun, VISIT).many,
             bound=release.bound,
             confidence=CONFIDENCE,
             meaning=MEANING[counting],
@@ -143,7 +143,7 @@ class TopView(DocumentView):
             joint_margin=top.joint_margin,
             results=[ranked_answer(place, k) for place in top.first(k)],
         )
-        return self.answer(answer, personal=is_personal(viewer_of(request)))
+        return self.answer(answer, personal=is_personal(request_viewer(request)))
 
 
 @lru_cache(maxsize=8)

@@ -80,7 +80,7 @@ def geometry_types(layer: Layer) -> list[str]:
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 
 
-def shape_of(layer: Layer) -> Literal["point", "line", "polygon"]:
+def layer_shape(layer: Layer) -> Literal["point", "line", "polygon"]:
     """Return the kind of geometry in a layer.
 
     The result is "polygon" for a layer with several kinds of geometry or without features.

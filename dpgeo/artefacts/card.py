@@ -26,7 +26,7 @@ USE = translatable("a picture for links to the map")
 WIDTH, HEIGHT, SIDE, EDGE = 1200, 630, 450, 48
 """Width and height of the card, width of its text column and margin around the text, in pixels."""
 
-TITLE_SIZE, TITLE_LINE, MOST_LINES = 44, 52, 4
+TITLE_SIZE, TITLE_LINE, MAX_LINES = 44, 52, 4
 TEXT_SIZE, TEXT_LINE = 19, 25
 
 LETTER = 0.52
@@ -42,7 +42,7 @@ def write(released: Released, view: View, path: Path) -> None:
     pen = ImageDraw.Draw(picture)
     pen.line((SIDE, 0, SIDE, HEIGHT), fill=INK, width=2)
     top = EDGE
-    for line in _lines(released.about.get("title", ""), TITLE_SIZE, MOST_LINES):
+    for line in _lines(released.about.get("title", ""), TITLE_SIZE, MAX_LINES):
         pen.text((EDGE, top), line, fill=INK, font=font(TITLE_SIZE))
         top += TITLE_LINE
     _draw_legend(pen, released, view)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.own_wording import own_noun
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once
 from dpgeo.core.guarantees import Notion
-from dpgeo.core.nouns import REPORT, VISIT, noun_of
+from dpgeo.core.nouns import REPORT, VISIT, choose_noun
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer
 
@@ -25,10 +25,10 @@ class Nouns:
     rows: str
 
 
-def nouns_of(released: Released) -> Nouns:
+def released_nouns(released: Released) -> Nouns:
     """Return the nouns for what a release counts."""
     default = REPORT if released.guarantee.notion is Notion.GEO_IND else VISIT
-    rows = noun_of(released.about.get("row_noun", ""), default).many
+    rows = choose_noun(released.about.get("row_noun", ""), default).many
     one = counted_once(released.counting)
     several = counted_in_sum(released.counting, released.bound)
     words = {counted: counted.value for counted in Counted} | {Counted.VISITS: rows}
@@ -42,7 +42,7 @@ def noun_of_layer(released: Released, layer: Layer) -> str:
 
     The result is the noun for sums if any of the values is a sum over several places.
     """
-    nouns = nouns_of(released)
+    nouns = released_nouns(released)
     boxes = isinstance(layer, BoxLayer) and bool((layer.cells > 1).any())
     return nouns.one if layer.features.once and not boxes else nouns.sum
 
@@ -54,7 +54,7 @@ def nouns_of_features(released: Released, layer: Layer, part: slice) -> NDArray[
     """
     if layer.value is None or not layer.features.counts:
         return None
-    nouns = nouns_of(released)
+    nouns = released_nouns(released)
     if layer.features.once and isinstance(layer, BoxLayer):
         return np.where(layer.cells[part] > 1, nouns.sum, nouns.one).astype(object)
     count = len(range(*part.indices(len(layer))))

@@ -14,7 +14,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.counted_words import nouns_of_features
-from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
+from dpgeo.artefacts.formats import MAX_UNCONFIRMED, LayerFormat
 from dpgeo.artefacts.table import CHUNK, POINT_DECIMALS, columns, is_text, sides
 from dpgeo.core.csv_text import csv_line, harmless
 from dpgeo.core.released import Released
@@ -77,5 +77,5 @@ FORMAT = LayerFormat(
     title="CSV",
     use="one row for each feature, for spreadsheets",
     write=write,
-    most_unasked=MOST_UNASKED,
+    most_unasked=MAX_UNCONFIRMED,
 )

@@ -32,7 +32,7 @@ from dpgeo.artefacts.view import View, views
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.postprocess.made_up_trips import makes_trips
-from dpgeo.postprocess.opening import opening_of
+from dpgeo.postprocess.opening import opening_view
 
 __all__ = [
     "FORMATS",
@@ -134,7 +134,7 @@ def planned_files(released: Released) -> list[PlannedFile]:
     """
     shown = layers(released)
     # Classes of a million cells take time, so all pictures and styles share them.
-    opens = opening_of(shown)
+    opens = opening_view(shown)
     planned = [file for view in views(shown, opens) for file in _layer_files(released, view)]
     planned += _point_files(released, shown)
     planned += _trip_files(released)

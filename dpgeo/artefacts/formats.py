@@ -10,7 +10,7 @@ from dpgeo.artefacts.view import View
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
-MOST_UNASKED = 1_000_000
+MAX_UNCONFIRMED = 1_000_000
 """A file with a row for each feature, if it has more rows than this, is written only on request.
 
 A million features take a quarter of a gigabyte as a GeoPackage, and a tenth as CSV.

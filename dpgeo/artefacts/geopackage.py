@@ -12,7 +12,7 @@ from pathlib import Path
 import shapely
 
 from dpgeo.artefacts import arrow, qgis_style
-from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
+from dpgeo.artefacts.formats import MAX_UNCONFIRMED, LayerFormat
 from dpgeo.artefacts.table import parts, summary
 from dpgeo.artefacts.view import View, unit_words
 from dpgeo.core.released import Released
@@ -137,6 +137,6 @@ FORMAT = LayerFormat(
     use="one file, for desktop GIS",
     write=write,
     max_features=MAX_FEATURES,
-    most_unasked=MOST_UNASKED,
+    most_unasked=MAX_UNCONFIRMED,
     style=add_style,
 )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.artefacts import geojson
-from dpgeo.artefacts.counted_words import nouns_of
+from dpgeo.artefacts.counted_words import released_nouns
 from dpgeo.artefacts.table import cell_numbers
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, quantisation_step
@@ -96,7 +96,7 @@ def encode(released: Released, shown: Sequence[Layer], further: Further = lambda
     """
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
-    data, nouns = _Data(), nouns_of(released)
+    data, nouns = _Data(), released_nouns(released)
     header = {
         "grid": None if grid is None else grid.to_json(),
         "bounds": list(released.area.bounds if grid is None else grid.bounds),

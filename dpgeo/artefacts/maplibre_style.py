@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.artefacts import geojson, vector_tiles
-from dpgeo.artefacts.arrow import shape_of
+from dpgeo.artefacts.arrow import layer_shape
 from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import extent, summary
 from dpgeo.artefacts.view import (
     DOT,
     HATCH,
     LAND,
-    LARGEST,
+    MAX_RADIUS,
+    MIN_RADIUS,
     NOISE,
     PLAIN,
-    SMALLEST,
     View,
     hexadecimal,
     opacity,
@@ -74,7 +74,7 @@ def style(released: Released, view: View) -> dict[str, Any]:
 
 
 def _layers(view: View) -> list[dict[str, Any]]:
-    name, shape = view.layer.name, shape_of(view.layer)
+    name, shape = view.layer.name, layer_shape(view.layer)
     colour = colours(view)
     if shape == "line":
         return [{"id": name, "type": "line", "paint": {"line-color": colour, "line-width": 2}}]
@@ -90,7 +90,7 @@ def _layers(view: View) -> list[dict[str, Any]]:
     if view.layer.value is not None:
         largest = max(float(view.values.max(initial=0)), 1.0)
         share = ["/", ["max", ["get", "estimate"], 0], largest]
-        paint["circle-radius"] = ["max", SMALLEST, ["*", LARGEST, ["sqrt", share]]]
+        paint["circle-radius"] = ["max", MIN_RADIUS, ["*", MAX_RADIUS, ["sqrt", share]]]
         paint["circle-stroke-width"] = 1
         paint["circle-stroke-color"] = hexadecimal(LAND)
         if view.least:

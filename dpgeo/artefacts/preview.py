@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, draw_names, font
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent, parts
-from dpgeo.artefacts.view import LARGEST, NOISE, SMALLEST, Colour, View, unit_words
+from dpgeo.artefacts.view import MAX_RADIUS, MIN_RADIUS, NOISE, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, PointLayer, ShapeLayer
@@ -39,7 +39,7 @@ HEIGHT = HEAD + MAP_HEIGHT + FOOT
 
 PAPER: Colour = (243, 245, 242)
 
-MOST_CIRCLES = 200
+MAX_CIRCLES = 200
 """With this many points or more, circles sized by counts would hide each other, so dots are drawn.
 """
 
@@ -204,7 +204,7 @@ def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _F
 
     Such circles have a dark edge, which makes them visible on a background of any colour.
     """
-    counted = layer.value is not None and len(layer) < MOST_CIRCLES
+    counted = layer.value is not None and len(layer) < MAX_CIRCLES
     radius = np.full(len(layer), 4.0 if len(layer) < 2000 else 1.0)
     if counted:
         radius = radii(np.asarray(layer.value, dtype=np.float64))
@@ -222,7 +222,7 @@ def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _F
 def radii(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the radii (n,) of the circles for counts, whose areas grow with the counts."""
     largest = max(float(values.max(initial=0.0)), 1.0)
-    return np.maximum(SMALLEST, LARGEST * np.sqrt(np.maximum(values, 0.0) / largest))
+    return np.maximum(MIN_RADIUS, MAX_RADIUS * np.sqrt(np.maximum(values, 0.0) / largest))
 
 
 def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:

@@ -21,9 +21,9 @@ from fractions import Fraction
 
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import ZCDP, PureDP, Unit, protected_at
-from dpgeo.core.guessing import CERTAIN, Verdict, right_guesses, verdict_of
+from dpgeo.core.guessing import CERTAIN, Verdict, judge_guesses, right_guesses
 from dpgeo.core.levels import level_phrase
-from dpgeo.core.nouns import REPORT, ROW, noun_of
+from dpgeo.core.nouns import REPORT, ROW, choose_noun
 from dpgeo.core.zcdp import delta_text
 from dpgeo.phrases import Figure, Phrase, translatable
 from dpgeo.spatial.ground_grid import snapped_apart
@@ -187,7 +187,7 @@ class Bound:
     @property
     def verdict(self) -> Verdict:
         """The verdict on this bound, such as "strong"."""
-        return verdict_of(self.right)
+        return judge_guesses(self.right)
 
     @property
     def figure(self) -> int | None:
@@ -305,7 +305,7 @@ class Lifetime:
         """
         if self.points is None:
             return (self.counts.line(TOGETHER, TOGETHER_CERTAIN),)
-        made = Phrase(POINTS_SHOW, rows=Phrase(noun_of(self.noun, REPORT).many))
+        made = Phrase(POINTS_SHOW, rows=Phrase(choose_noun(self.noun, REPORT).many))
         return self.counts.line(COUNTS, COUNTS_CERTAIN), made
 
     @property
@@ -318,7 +318,7 @@ class Lifetime:
             return ()
         if self.unit is Unit.PERSON:
             return (self.places.line(PLACES, PLACES_CERTAIN),)
-        named = noun_of(self.noun, REPORT)
+        named = choose_noun(self.noun, REPORT)
         words = {"row": Phrase(named.one), "rows": Phrase(named.many)}
         return (Phrase(ROW_PLACES, bound=self.places.words, **words),)
 
@@ -347,13 +347,13 @@ class Lifetime:
             }
             if self.unit is Unit.PERSON:
                 return Phrase(SMALL_RHO_PERSON, **words)
-            return Phrase(SMALL_RHO_ROW, row=Phrase(noun_of(self.noun, ROW).one), **words)
+            return Phrase(SMALL_RHO_ROW, row=Phrase(choose_noun(self.noun, ROW).one), **words)
         words = {"used": used, "total": total}
         if self.delta:
             words["delta"] = delta_text(self.delta)
         if self.unit is Unit.PERSON:
             return Phrase(SMALL_DELTA_PERSON if self.delta else SMALL_PERSON, **words)
-        words["row"] = Phrase(noun_of(self.noun, ROW).one)
+        words["row"] = Phrase(choose_noun(self.noun, ROW).one)
         return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
@@ -394,7 +394,7 @@ def of_counts(
     if unit is Unit.PERSON:
         body = Phrase(IN_PERSON, ending=ending)
         return Promise(bound=bound, lead=Phrase(OF_PERSON, protection=protection), body=body)
-    named = noun_of(noun, ROW)
+    named = choose_noun(noun, ROW)
     row, rows = Phrase(named.one), Phrase(named.many)
     return Promise(
         bound=bound,
@@ -446,7 +446,7 @@ def of_points(
     for rows, or "".
     """
     bound = bound_of(loss)
-    metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
+    metres, named = Figure(f"{radius:,}"), choose_noun(noun, REPORT)
     row, rows = Phrase(named.one), Phrase(named.many)
     protection, protections = Phrase(PROTECTION[bound.verdict]), Phrase(MADE, row=row, rows=rows)
     if unit is Unit.PERSON:
@@ -483,5 +483,5 @@ def in_places_and_groups(
             together = bound_of(*total.of_changes(household)).words
             return where, Phrase(HOUSEHOLD_TOGETHER, bound=together)
         return where, Phrase(GROUP_RHO if in_rho else GROUP, **words)
-    rows = Phrase(noun_of(noun, ROW).many)
+    rows = Phrase(choose_noun(noun, ROW).many)
     return (Phrase(ROWS_RHO if in_rho else ROWS, rows=rows, **words),)

@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 import numpy as np
 
 from dpgeo.artefacts import geotiff
-from dpgeo.artefacts.arrow import shape_of
+from dpgeo.artefacts.arrow import layer_shape
 from dpgeo.artefacts.formats import StyleFormat
 from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
@@ -23,10 +23,10 @@ from dpgeo.artefacts.view import (
     HATCH,
     INK,
     LAND,
-    LARGEST,
+    MAX_RADIUS,
+    MIN_RADIUS,
     NOISE,
     PLAIN,
-    SMALLEST,
     Colour,
     Rule,
     View,
@@ -94,7 +94,7 @@ def style(released: Released, view: View) -> str:
     if view.layer.value is not None and view.layer.margin is not None:
         tip = ET.SubElement(root, "mapTip")
         tip.text = '[% round("estimate", 1) %] \u00b1 [% round("margin", 1) %]'
-    ET.SubElement(root, "layerGeometryType").text = str(SHAPES.index(shape_of(view.layer)))
+    ET.SubElement(root, "layerGeometryType").text = str(SHAPES.index(layer_shape(view.layer)))
     _raster(root, view)
     ET.indent(root)
     return HEAD + ET.tostring(root, encoding="unicode") + "\n"
@@ -195,7 +195,7 @@ def _rule(parent: ET.Element, number: int, label: str, wanted: str | None) -> No
 
 def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
     """Return the symbol of a class; `colour` is None if it does not stand out from the noise."""
-    shape = shape_of(view.layer)
+    shape = layer_shape(view.layer)
     kind = {"point": "marker", "line": "line", "polygon": "fill"}[shape]
     symbol = ET.Element(
         "symbol", type=kind, name=str(number), alpha=f"{opacity(view):g}", clip_to_extent="1"
@@ -237,7 +237,7 @@ def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
 def _sized(element: ET.Element, view: View) -> None:
     """Make the areas of circles proportional to their counts, as on the map."""
     largest = max(float(view.values.max(initial=0)), 1.0)
-    radius = f'max({SMALLEST}, {LARGEST} * sqrt(max("estimate", 0) / {largest!r}))'
+    radius = f'max({MIN_RADIUS}, {MAX_RADIUS} * sqrt(max("estimate", 0) / {largest!r}))'
     properties = ET.SubElement(ET.SubElement(element, "data_defined_properties"), "Option")
     properties.set("type", "Map")
     ET.SubElement(properties, "Option", name="name", type="QString", value="")
@@ -263,7 +263,7 @@ def symbol_layer(symbol: ET.Element, kind: str, options: dict[str, str]) -> ET.E
 
 def _labels(root: ET.Element, view: View) -> None:
     """Label contour lines with their density, and each cluster that stands out with its count."""
-    shape = shape_of(view.layer)
+    shape = layer_shape(view.layer)
     if shape == "line" and view.field:
         text = f'round("{view.field}", if("{view.field}" < 100, 1, 0)) || \' per km\u00b2\''
     elif shape == "point" and view.layer.value is not None:

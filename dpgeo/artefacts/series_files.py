@@ -48,10 +48,10 @@ LONG: Mapping[str, LayerFormat] = {
 }
 """Formats of the table of all periods, each by the name of its file."""
 
-MOST_VALUES = 2_000_000
+MAX_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
-MOST_MAPS = 400
+MAX_MAPS = 400
 """Largest number of maps in a file: the daily maps of a year, and the earlier maps with which they
 are compared.
 """
@@ -98,7 +98,7 @@ class SeriesMaps:
     """
 
     def __init__(self, newest_first: Iterable[PeriodMap]) -> None:
-        """Read maps, newest first, until they fill a file (MOST_VALUES, MOST_MAPS)."""
+        """Read maps, newest first, until they fill a file (MAX_VALUES, MAX_MAPS)."""
         counted = 0
         kept: list[tuple[PeriodMap, Layer]] = []
         for each in newest_first:
@@ -107,14 +107,14 @@ class SeriesMaps:
             counted += len(layer)
             if not kept:
                 self._shown = _drawn(shown)
-            elif counted > MOST_VALUES:
+            elif counted > MAX_VALUES:
                 break
             content = slim(each.released.content)
             one = dataclasses.replace(
                 each, released=dataclasses.replace(each.released, content=content)
             )
             kept.append((one, layer))
-            if len(kept) == MOST_MAPS:
+            if len(kept) == MAX_MAPS:
                 break
         self.maps = [each for each, _ in reversed(kept)]
         self._layers = [layer for _, layer in reversed(kept)]
@@ -149,7 +149,7 @@ class SeriesMaps:
         if of_all is None:
             raise ValueError("These maps cannot be compared.")
         newest, shown = self.newest.released, self._shown
-        most = MOST_VALUES // max(of_all.main.counts.shape[1], 1)
+        most = MAX_VALUES // max(of_all.main.counts.shape[1], 1)
         table = dataclasses.replace(of_all.main, counts=of_all.main.counts[-most:])
         if table.keys is not None and isinstance(shown, BoxLayer):
             shown = _cells_listed(shown, table)

@@ -22,7 +22,7 @@ MEDIA_TYPE = "text/csv; charset=utf-8"
 
 BYTE_ORDER_MARK = "\ufeff".encode()
 
-MOST_BYTES = 4_000_000
+MAX_BYTES = 4_000_000
 """Largest CSV file, in bytes, that is rewritten for spreadsheets on request. Rewriting it takes a
 few tenths of a second at most.
 """

@@ -25,7 +25,7 @@ from dpgeo.artefacts import (
     wording,
 )
 from dpgeo.artefacts import statement_schema as form
-from dpgeo.artefacts.counted_words import nouns_of
+from dpgeo.artefacts.counted_words import released_nouns
 from dpgeo.core.bound_choice import QUANTILE
 from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
@@ -37,9 +37,9 @@ from dpgeo.core.series import Part, Protection
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
 from dpgeo.core.window import Window
-from dpgeo.core.zcdp import delta_of, delta_text, parse_delta
+from dpgeo.core.zcdp import delta_text, exponent_delta, parse_delta
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
-from dpgeo.postprocess.scaling import Scaling, scaling_of
+from dpgeo.postprocess.scaling import Scaling, array_scaling
 
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
@@ -124,7 +124,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         "software": released.software,
         "request": asked_as_json,
     }
-    scaling = scaling_of(released, shown)
+    scaling = array_scaling(released, shown)
     if released.totals is not None and scaling is not None:
         document["number_of_units"] = wording.UNITS_IN_TOTALS
         document["totals"] = _totals(released, released.totals, scaling)
@@ -201,7 +201,7 @@ def _series(part: Part) -> form.OfSeries:
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
     """Return the release's totals and how counts are scaled to them, as `form.Totals`."""
-    rows = nouns_of(released).rows
+    rows = released_nouns(released).rows
     stated: Any = {
         counted.value: {
             "value": total.count,
@@ -233,7 +233,7 @@ def _counts(released: Released) -> Any:
             one=own_wording.regions(released.content).one
         ),
         "total": counted_in_sum(released.counting, released.bound).value,
-        "rows": nouns_of(released).rows,
+        "rows": released_nouns(released).rows,
     }
 
 
@@ -256,7 +256,7 @@ def _total(released: Released) -> Fraction | None:
 def _delta(released: Released) -> Fraction | None:
     """Return the delta of a dataset whose budget counted in rho when the release was requested."""
     text = released.about.get("dataset_delta", "")
-    return delta_of(parse_delta(text, 1)) if text else None
+    return exponent_delta(parse_delta(text, 1)) if text else None
 
 
 def _rationale(released: Released) -> Sequence[str]:

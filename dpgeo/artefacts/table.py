@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
+from dpgeo.artefacts.counted_words import noun_of_layer, released_nouns
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import ZCDP, Guarantee
 from dpgeo.core.released import Released
@@ -180,7 +180,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "unit": released.guarantee.unit.value,
         "counting": released.counting.value,
         "counted": noun_of_layer(released, layer),
-        "counted_in_sums": nouns_of(released).sum,
+        "counted_in_sums": released_nouns(released).sum,
         "bound": str(released.bound),
         **released.request.options(),
         "margin_label": layer.margin_label,

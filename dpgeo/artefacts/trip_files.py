@@ -21,7 +21,7 @@ from dpgeo.artefacts.formats import LayerFormat
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import NO_MARGIN, Layer, PointLayer, ShapeLayer
-from dpgeo.postprocess.made_up_trips import MadeUpTrips, makes_trips, trips_of
+from dpgeo.postprocess.made_up_trips import MadeUpTrips, makes_trips, read_trips
 
 NAME = "trips-made-up"
 TITLE = "Made-up trips: nobody made these trips"
@@ -80,7 +80,7 @@ def points_layer(released: Released) -> PointLayer:
 
 
 def _trips(released: Released) -> MadeUpTrips:
-    trips = trips_of(released.content, released.area)
+    trips = read_trips(released.content, released.area)
     if trips is None:
         raise TypeError("There are no trips in this release.")
     return trips

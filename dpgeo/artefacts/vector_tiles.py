@@ -30,7 +30,7 @@ from dpgeo.artefacts.table import MEASURES, bounds, columns, extent, is_text, su
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM, TO
-from dpgeo.postprocess.layers.features import MEAN, QUARTILE_COLUMNS, interval_of
+from dpgeo.postprocess.layers.features import MEAN, QUARTILE_COLUMNS, interval_columns
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
@@ -54,13 +54,13 @@ TILES_ACROSS = 16
 the layer's extent.
 """
 
-FINEST_CELLS = 64
+MAX_FINE_CELLS_SIDE = 64
 """Number of grid cells along the side of a tile at the largest zoom level.
 
 Clients can enlarge such a tile further without loss.
 """
 
-GREATEST_ZOOM = 22
+MAX_ZOOM = 22
 
 EMPTY = gzip.compress(b"", mtime=0)
 """A tile without layers. It is added to archives that would otherwise have no tiles, because an
@@ -148,7 +148,7 @@ def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
     """Return the columns (n,) stored in tiles: texts, and the numbers that decide colours."""
     every = columns(layer)
     typical = (MEAN, *QUARTILE_COLUMNS)
-    ends = (end for column in typical for end in interval_of(column))
+    ends = (end for column in typical for end in interval_columns(column))
     names = (*MEASURES, "cells", FROM, TO, DENSITY, *typical, *ends)
     stored = {name: each for name, each in every.items() if name in names or is_text(each)}
     # Tiles cannot store missing numbers. For a withheld mean, which is NaN, the property `told` is
@@ -180,8 +180,8 @@ def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> rang
     side = max(right - left, top - low) / WORLD
     across = float(TILES_ACROSS)
     if isinstance(layer, BoxLayer):
-        across = min(across, max(1.0, side * WORLD / layer.grid.cell / FINEST_CELLS))
-    greatest = max(0, min(GREATEST_ZOOM, math.floor(math.log2(across / max(side, 1e-9)))))
+        across = min(across, max(1.0, side * WORLD / layer.grid.cell / MAX_FINE_CELLS_SIDE))
+    greatest = max(0, min(MAX_ZOOM, math.floor(math.log2(across / max(side, 1e-9)))))
     least = max(0, min(greatest, math.floor(math.log2(0.25 / max(side, 1e-9)))))
     for zoom in range(least, greatest):
         if max((rows.size for _, _, rows in _members(place, zoom)), default=0) <= MAX_IN_TILE:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
+from dpgeo.artefacts.counted_words import noun_of_layer, released_nouns
 from dpgeo.artefacts.table import EVERY, parts
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
@@ -27,7 +27,7 @@ from dpgeo.postprocess.opening import (
     Opening,
     cells_per_square,
     coloured,
-    opening_of,
+    opening_view,
     per_square,
 )
 
@@ -54,10 +54,10 @@ TOO_FEW = "Too few to tell from none"
 
 NO_ESTIMATE = "No estimate: too few records"
 
-LARGEST = 26.0
+MAX_RADIUS = 26.0
 """Radius in pixels of the circle of the largest cluster (`frontend/src/layers/clusters/`)."""
 
-SMALLEST = 4.0
+MIN_RADIUS = 4.0
 """Radius in pixels of the smallest circle for a cluster."""
 
 DOT = 2.5
@@ -102,7 +102,7 @@ class View:
 
         `opens` is the layer, unit and classes that the map shows first, computed here if None.
         """
-        opens = opens or opening_of(shown)
+        opens = opens or opening_view(shown)
         return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
 
     @property
@@ -261,7 +261,7 @@ def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
 
     `opens` is the layer, unit and classes that the map shows first, computed here if None.
     """
-    opens = opens or opening_of(shown)
+    opens = opens or opening_view(shown)
     return [View(layer, opens.metres, _edges(layer, opens)) for layer in shown]
 
 
@@ -286,7 +286,7 @@ def opacity(view: View) -> float:
 
 def unit_words(released: Released, view: View) -> str:
     """Return the heading of the legend, which says what its figures count, as on the site's map."""
-    nouns = nouns_of(released)
+    nouns = released_nouns(released)
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
         if not view.metres:

@@ -63,7 +63,7 @@ def current_origin() -> str:
     return (
         CONSOLE
         if request is None
-        else network_of(str(BaseThrottle().get_ident(cast(Any, request))))
+        else client_network(str(BaseThrottle().get_ident(cast(Any, request))))
     )
 
 
@@ -84,7 +84,7 @@ def current_name() -> str:
     return _acting.get() or CONSOLE * (_request.get() is None)
 
 
-def network_of(text: str) -> str:
+def client_network(text: str) -> str:
     """Return the network that contains an address, or "unknown" if the text is no address."""
     address = client_address(text)
     if address is None:

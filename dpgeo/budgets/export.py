@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import entries_of
+from dpgeo.budgets.selectors import ledger_entries
 from dpgeo.core.csv_text import NumberText, csv_line
 from dpgeo.core.epsilon import format_epsilon
 
@@ -30,7 +30,7 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
     The file is private, since it also shows the cost of drafts.
     """
     target.write(csv_line(COLUMNS))
-    for entry in entries_of(ledger).order_by("id").iterator():
+    for entry in ledger_entries(ledger).order_by("id").iterator():
         ledger = entry.ledger
         epsilon = "" if ledger.is_zcdp else format_epsilon(entry.epsilon)
         rho = ledger.rho_text(entry.units) if ledger.is_zcdp else ""

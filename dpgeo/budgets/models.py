@@ -22,7 +22,7 @@ from django.db import models
 from dpgeo.core.epsilon import MICRO, format_epsilon, to_micro
 from dpgeo.core.guarantees import SCALE, Guarantee, Notion, Unit, from_units, guarantee, units_in
 from dpgeo.core.levels import level_text, remaining_level_text
-from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, nano_rho_for
+from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_delta, nano_rho_for
 from dpgeo.phrases import Figure, Phrase
 
 
@@ -168,7 +168,7 @@ class Ledger(models.Model):
     @property
     def delta(self) -> Fraction | None:
         """The delta at which rho is shown as epsilon; None in a ledger of another notion."""
-        return None if self.delta_exponent is None else delta_of(self.delta_exponent)
+        return None if self.delta_exponent is None else exponent_delta(self.delta_exponent)
 
     @property
     def delta_text(self) -> str:
@@ -246,7 +246,7 @@ class Ledger(models.Model):
         """
         return units_in(Notion(self.notion), cost)
 
-    def guarantee_of(self, units: int, unit: Unit) -> Guarantee:
+    def unit_guarantee(self, units: int, unit: Unit) -> Guarantee:
         """Return the guarantee that so many units pay for, in the ledger's notion of privacy."""
         notion = Notion(self.notion)
         return guarantee(notion, from_units(notion, units), unit, self.delta)

@@ -17,7 +17,7 @@ NO_POINTS = (
 )
 
 
-def entries_of(ledger: Ledger) -> QuerySet[Entry]:
+def ledger_entries(ledger: Ledger) -> QuerySet[Entry]:
     """Return the entries of a budget for counts and of the same people's budget for points.
 
     They include the entries of ledgers that were merged into these budgets.
@@ -45,7 +45,7 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
     return Ledger.objects.filter(beside=ledger).first()
 
 
-def organisation_of(ledger: Ledger) -> int | None:
+def ledger_organisation(ledger: Ledger) -> int | None:
     """Return the id of the organisation whose datasets a ledger pays for; None without datasets."""
     counts_ledger = ledger.beside or ledger
     # Follow the relation backwards by its name, because importing `dpgeo.datasets` here would be

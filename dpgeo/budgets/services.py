@@ -20,7 +20,7 @@ from django.utils import timezone
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import NO_POINTS, current_ledger, left_units, organisation_of
+from dpgeo.budgets.selectors import NO_POINTS, current_ledger, ledger_organisation, left_units
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import SCALE, Guarantee, Notion, PureDP
@@ -55,7 +55,7 @@ class Accounting:
 
 PURE = Accounting()
 
-MOST_PEOPLE = 100_000_000_000
+MAX_PEOPLE = 100_000_000_000
 """Largest declared population; more people than have ever been alive at a time."""
 
 
@@ -82,7 +82,7 @@ def parse_accounting(notion: object, *, delta: object = "", population: object =
         people = int(number_text(population))
     except ValueError:
         people = 0
-    if not 1 <= people <= MOST_PEOPLE:
+    if not 1 <= people <= MAX_PEOPLE:
         raise InvalidInput(
             "Give how many people live where the data were collected, by public sources, in digits "
             "alone, such as 570000; delta is at most a tenth of one over it.",
@@ -220,7 +220,7 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
 def _record_total(ledger: Ledger, detail: str) -> None:
     event_record(
         EventKind.BUDGET,
-        organisation=organisation_of(ledger),
+        organisation=ledger_organisation(ledger),
         subject=ledger.name,
         detail=detail,
     )

@@ -92,7 +92,7 @@ LOST = Phrase(
 
 REJECTION = "Withdrawn or rejected before a backup was restored."
 
-LONGEST_DECISION = timedelta(hours=1)
+MAX_DECISION_TIME = timedelta(hours=1)
 """Upper limit to the duration of a transaction that decides a budget's total.
 
 Decisions in the journal that are older than the backup by more than this are in its rows.
@@ -274,7 +274,7 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     if draws_complete:
         for each in journal:
             # A total that was set while the backup ran may be missing from the backup's rows.
-            if each.kind == TOTAL and each.at >= made_at - LONGEST_DECISION:
+            if each.kind == TOTAL and each.at >= made_at - MAX_DECISION_TIME:
                 _set_totals(each)
     restored.adopted, restored.debited = draws_settle()
     restored.ended = _end_releases(journal)

@@ -23,7 +23,7 @@ from typing import NoReturn
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
 """Grace period, in seconds, in which programs may end on their own before they are killed."""
-LONGEST_BACKOFF_SECONDS = 30.0
+MAX_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
 """A program that ran for at least this many seconds is restarted without delay."""
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, for Linux's prctl(2)
@@ -107,7 +107,7 @@ class Program:
     def plan_restart(self, now: float) -> float:
         """Choose when to start the program next, and return the seconds until then."""
         steady = now - self.started >= STEADY_SECONDS
-        self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), LONGEST_BACKOFF_SECONDS)
+        self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), MAX_BACKOFF_SECONDS)
         self.due = now + self.backoff
         return self.backoff
 

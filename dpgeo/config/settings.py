@@ -318,7 +318,7 @@ DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
 address of a cluster, spark://host:7077 or k8s://https://host:443.
 """
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
-DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
+DPGEO_MIN_FREE = env.str("DPGEO_MIN_FREE", default=str(512 * 1024**2))
 """Disk space that must stay free: bytes, or per cent of each file system ("5%"); 0 means no limit.
 """
 
@@ -411,7 +411,7 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
 elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
         # Seconds after which Redis hands an unacknowledged message to a second worker. They must
-        # exceed the time for which a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
+        # exceed the time for which a worker may hold a job (jobs.lease.MAX_HOLD_SECONDS).
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,

@@ -36,8 +36,8 @@ from pydantic import BeforeValidator, Field
 from dpgeo.core.declared import REAL, WHOLE, Declared
 from dpgeo.phrases import InvalidValue, translatable
 
-MOST_PEOPLE = 10_000_000_000
-MOST_RECORDS = 100_000
+MAX_PEOPLE = 10_000_000_000
+MAX_RECORDS = 100_000
 
 
 def _read_share(value: float) -> float:
@@ -53,11 +53,11 @@ class Guess(Declared):
     `share` is the share of all visits that go to one busy place.
     """
 
-    people: Annotated[int, Field(ge=1, le=MOST_PEOPLE), WHOLE] = Field(
+    people: Annotated[int, Field(ge=1, le=MAX_PEOPLE), WHOLE] = Field(
         title=translatable("About how many people are in your data?"),
         description=translatable("A guess."),
     )
-    records: Annotated[int, Field(ge=1, le=MOST_RECORDS), WHOLE] = Field(
+    records: Annotated[int, Field(ge=1, le=MAX_RECORDS), WHOLE] = Field(
         title=translatable("Places per person"),
         description=translatable("Or rows, when visits are counted."),
     )
@@ -97,4 +97,4 @@ def best_bound(guess: Guess, epsilon: float, regions: int = 1) -> int:
         )
         return next_one >= here
 
-    return 1 + bisect_left(range(1, MOST_RECORDS), True, key=rises)
+    return 1 + bisect_left(range(1, MAX_RECORDS), True, key=rises)

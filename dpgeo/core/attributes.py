@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 OTHER = "other"
 """Value that replaces every undeclared value and every missing value."""
 
-MOST_COMBINATIONS = 1_000_000
+MAX_COMBINATIONS = 1_000_000
 """Largest number of combinations of attribute values. Each report stores the index of its
 combination.
 """

@@ -9,4 +9,4 @@ PARTS = 10
 QUANTILE = Fraction(9, PARTS)
 """Share of the people of whom the privately chosen bound should keep all contributions."""
 
-MOST_PERCENT = 20
+MAX_PERCENT = 20

@@ -16,10 +16,10 @@ from dpgeo.core.attributes import OTHER
 from dpgeo.core.errors import InvalidInput
 from dpgeo.phrases import listed, translatable
 
-MOST_CATEGORIES = 10
+MAX_CATEGORIES = 10
 """Largest number of categories that a dataset can have."""
 
-MOST_SLICES = 24
+MAX_SLICES = 24
 """Largest number of slices in a release, and of values in a category (OTHER included)."""
 
 OTHER_TITLE = translatable("Other")

@@ -14,9 +14,9 @@ MICRO = 1_000_000
 MAX_EPSILON = 1000
 """Largest accepted epsilon; a larger one protects nobody and must be a typing error."""
 
-LEAST = Decimal(1) / MICRO
+MIN_EPSILON = Decimal(1) / MICRO
 
-MOST_DIGITS = 50
+MAX_DIGITS = 50
 
 TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it exactly."
 
@@ -44,7 +44,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
             field=field,
         )
     if isinstance(number, Decimal) and (
-        len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
+        len(number.as_tuple().digits) > MAX_DIGITS or number < MIN_EPSILON
     ):
         # Reject so fine a number before making it a fraction: as a fraction, 1e-999999999 would
         # have a billion digits.

@@ -62,7 +62,7 @@ def right_guesses(epsilon: Fraction, delta: Fraction = Fraction(0)) -> int:
     return min(100, -(-exact.numerator // exact.denominator))
 
 
-def verdict_of(right: int) -> Verdict:
+def judge_guesses(right: int) -> Verdict:
     """Return the verdict for protection that allows this many correct guesses in 100."""
     if right <= STRONG:
         return Verdict.STRONG

@@ -25,7 +25,7 @@ MAX_LEVEL = 1000
 MAX_RADIUS = 20_000_000
 """Largest radius in metres: about half the Earth's circumference, the largest distance on Earth."""
 
-MOST_LOGARITHM = 1000
+MAX_LOGARITHM = 1000
 """Largest integer n for which a level of ln n is written as a logarithm."""
 
 LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
@@ -142,7 +142,7 @@ def level_text(pico: int, radius: int) -> str:
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
-    if 2 <= number <= MOST_LOGARITHM and 0 <= Level(f"ln {number}", radius).pico - pico <= 1:
+    if 2 <= number <= MAX_LOGARITHM and 0 <= Level(f"ln {number}", radius).pico - pico <= 1:
         return f"ln {number}"
     millionths = -(-exact.numerator * 10**6 // exact.denominator)
     return format((Decimal(millionths) / 10**6).normalize(), "f")
@@ -156,7 +156,7 @@ def remaining_level_text(pico: int, radius: int) -> str:
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
-    if 2 <= number <= MOST_LOGARITHM:
+    if 2 <= number <= MAX_LOGARITHM:
         excess = pico - Level(f"ln {number}", radius).pico
         if 0 <= Fraction(excess * radius, SCALE[Notion.GEO_IND]) <= Fraction(1, 10**6):
             return f"ln {number}"

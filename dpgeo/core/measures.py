@@ -24,10 +24,10 @@ NUMBER_STEPS = 1000
 ANSWER_STEPS = 1
 """Number of steps K of a measure whose values are answers: no is 0 and yes is 1."""
 
-MOST_MEASURES = 20
+MAX_MEASURES = 20
 """Largest number of measures that a dataset can have."""
 
-LARGEST_LIMIT = 1e12
+MAX_LIMIT = 1e12
 """Largest absolute value that a measure's limit can have."""
 
 

@@ -16,11 +16,11 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
-LEAST_RATE = Fraction(1, 1 << 56)
+MIN_RATE = Fraction(1, 1 << 56)
 """Smallest ratio epsilon / sensitivity; at this ratio, the noise reaches 2^63 with probability
 e^-128."""
 
-LARGEST_SQUARE_SCALE = 1 << 80
+MAX_SQUARE_SCALE = 1 << 80
 """Limit of a discrete Gaussian's parameter s, so that proposals of its sampler fit 64 bits."""
 
 SUMMED_SCALES = 256
@@ -43,7 +43,7 @@ class DiscreteLaplace:
             raise TypeError("Noise needs an exact fraction and a whole number.")
         if self.epsilon <= 0 or self.sensitivity < 1:
             raise ValueError("Noise needs a positive epsilon and a sensitivity of at least 1.")
-        if self.rate < LEAST_RATE:
+        if self.rate < MIN_RATE:
             raise InvalidInput(
                 "Is too small for this bound: noisy counts would not fit 64 bits. Raise epsilon or "
                 "lower the bound.",
@@ -168,7 +168,7 @@ class DiscreteGaussian:
             raise TypeError("Noise needs an exact fraction and a whole number.")
         if self.rho <= 0 or self.squared_sensitivity < 1:
             raise ValueError("Noise needs a positive rho and a sensitivity of at least 1.")
-        if self.square_scale >= LARGEST_SQUARE_SCALE:
+        if self.square_scale >= MAX_SQUARE_SCALE:
             raise InvalidInput(
                 "Is too small for this bound: noisy counts would not fit 64 bits. Raise epsilon or "
                 "lower the bound.",

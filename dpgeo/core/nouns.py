@@ -47,6 +47,6 @@ so that sentences can use the article "a".
 """
 
 
-def noun_of(chosen: str, default: Noun) -> Noun:
+def choose_noun(chosen: str, default: Noun) -> Noun:
     """Return the noun whose singular is `chosen`, or `default` if there is none."""
     return NOUNS.get(chosen, default)

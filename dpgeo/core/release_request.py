@@ -20,8 +20,8 @@ from dpgeo.core.totals import (
     DEFAULT_PERCENT,
     DEFAULT_SIGHTINGS,
     DEFAULT_VISITS,
-    MOST_OF_ONE_PERSON,
-    MOST_PERCENT,
+    MAX_PERCENT,
+    MAX_TOTAL_PER_PERSON,
     TotalsPlan,
 )
 from dpgeo.core.window import Window
@@ -109,7 +109,7 @@ class ReleaseRequest(MapRequest):
             "For the most popular ones, a tenth of epsilon is spent on noisy counts of all places."
         ),
     )
-    totals: Annotated[int, Field(ge=0, le=MOST_PERCENT), WHOLE] | None = Field(
+    totals: Annotated[int, Field(ge=0, le=MAX_PERCENT), WHOLE] | None = Field(
         default=None,
         title=translatable("Share of the cost for totals, in per cent"),
         description=translatable(
@@ -117,12 +117,12 @@ class ReleaseRequest(MapRequest):
             "if persons are protected and counted in public places; 0 buys none."
         ),
     )
-    most_sightings: Annotated[int, Field(ge=1, le=MOST_OF_ONE_PERSON), WHOLE] | None = Field(
+    most_sightings: Annotated[int, Field(ge=1, le=MAX_TOTAL_PER_PERSON), WHOLE] | None = Field(
         default=None,
         title=translatable("Sightings of one person in the total, at most"),
         description=translatable("By default 100, or the contribution bound if that is more."),
     )
-    most_visits: Annotated[int, Field(ge=1, le=MOST_OF_ONE_PERSON), WHOLE] | None = Field(
+    most_visits: Annotated[int, Field(ge=1, le=MAX_TOTAL_PER_PERSON), WHOLE] | None = Field(
         default=None,
         title=translatable("Visits of one person in the total, at most"),
         description=translatable("By default 400, or the contribution bound if that is more."),
@@ -140,7 +140,7 @@ class ReleaseRequest(MapRequest):
         title=translatable("until"),
         description=translatable("The last day, which is included."),
     )
-    choose_bound: Annotated[int, Field(ge=0, le=bound_choice.MOST_PERCENT), WHOLE] = Field(
+    choose_bound: Annotated[int, Field(ge=0, le=bound_choice.MAX_PERCENT), WHOLE] = Field(
         default=0,
         title=translatable("Share of the cost for choosing the contribution bound, in per cent"),
         description=translatable(

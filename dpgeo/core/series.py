@@ -15,7 +15,7 @@ from fractions import Fraction
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Guarantee, Notion, Unit, from_units, guarantee, whole_units
 from dpgeo.core.window import Window
-from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, parse_delta
+from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_delta, parse_delta
 
 LAST_MONTH_DAY = 28
 """Latest day of a month on which monthly periods may begin; every month has it."""
@@ -130,7 +130,7 @@ class Terms:
         return epsilon_at(amount, self.delta)
 
 
-def window_of(period: Period, first: date, number: int) -> Window:
+def period_window(period: Period, first: date, number: int) -> Window:
     """Return the days of period `number`, counted from 1, of a series that begins on `first`."""
     start = _start(period, first, number - 1)
     return Window(start, _start(period, first, number) - timedelta(days=1))
@@ -209,5 +209,5 @@ def _rho(about: Mapping[str, str]) -> dict[str, Fraction]:
     """
     if "series_rho" not in about:
         return {}
-    delta = delta_of(parse_delta(about["series_delta"], 1))
+    delta = exponent_delta(parse_delta(about["series_delta"], 1))
     return {"rho": Fraction(about["series_rho"]), "delta": delta}

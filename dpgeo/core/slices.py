@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any, Self
 
-from dpgeo.core.categories import MOST_SLICES, Category
+from dpgeo.core.categories import MAX_SLICES, Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import param
 from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
@@ -20,7 +20,7 @@ from dpgeo.spatial.zones import Zones
 ALL_TIMES = "all times"
 """Value of the parameter `slices` for which a map is not divided by time."""
 
-LONGEST_KEY = 30
+MAX_KEY_LENGTH = 30
 """Largest number of characters of a category's value that are used in a slice's key."""
 
 
@@ -115,7 +115,7 @@ def value_key(number: int, value: str) -> str:
     `number` is the value's code; it keeps the keys of similar values distinct.
     """
     plain = unicodedata.normalize("NFKD", value).encode("ascii", "ignore").decode().lower()
-    words = re.sub(r"[^a-z0-9]+", "-", plain)[:LONGEST_KEY].strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", plain)[:MAX_KEY_LENGTH].strip("-")
     return f"{number}-{words}".rstrip("-")
 
 
@@ -184,12 +184,12 @@ def slicing(times: str, category: Category | None, time_zone: str) -> Slicing | 
     if not divided and not category:
         return None
     slices = Slicing(divided, time_zone if divided else "", category)
-    if len(slices) > MOST_SLICES:
+    if len(slices) > MAX_SLICES:
         raise InvalidInput(
             "This makes {count} slices, more than {most}; divide time into fewer parts, or choose "
             "a category with fewer values.",
             count=len(slices),
-            most=MOST_SLICES,
+            most=MAX_SLICES,
             field="category",
         )
     return slices

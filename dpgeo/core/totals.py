@@ -17,13 +17,13 @@ from dpgeo.core.noise import CountNoise, DiscreteGaussian, count_noise_from_json
 
 DEFAULT_PERCENT = 10
 
-MOST_PERCENT = 50
+MAX_PERCENT = 50
 
 DEFAULT_SIGHTINGS = 100
 
 DEFAULT_VISITS = 400
 
-MOST_OF_ONE_PERSON = 1_000_000
+MAX_TOTAL_PER_PERSON = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +40,17 @@ class TotalsPlan:
     visits: int = DEFAULT_VISITS
 
     def __post_init__(self) -> None:
-        if not 1 <= self.percent <= MOST_PERCENT:
+        if not 1 <= self.percent <= MAX_PERCENT:
             raise InvalidInput(
                 "Must be a whole number of per cent from 1 to {most}, or 0 to buy no totals.",
-                most=MOST_PERCENT,
+                most=MAX_PERCENT,
                 field="totals",
             )
         for field, value in (("most_sightings", self.sightings), ("most_visits", self.visits)):
-            if not 1 <= value <= MOST_OF_ONE_PERSON:
+            if not 1 <= value <= MAX_TOTAL_PER_PERSON:
                 raise InvalidInput(
                     "Must be from 1 to {most:,}: the most that one person adds to the total.",
-                    most=MOST_OF_ONE_PERSON,
+                    most=MAX_TOTAL_PER_PERSON,
                     field=field,
                 )
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpgeo.spatial.grid import Grid
 
-MOST_MOVES = 40
+MAX_MOVES = 40
 """Number of moves after which a path is cut off."""
 
 UNITS = 60

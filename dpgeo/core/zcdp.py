@@ -43,16 +43,16 @@ from dpgeo.core.number_text import number_text
 NANO = 1_000_000_000
 """Number of nano-rho in a rho of 1."""
 
-MOST_RHO = 500_000
+MAX_RHO = 500_000
 """Largest rho that is converted: that of a pure epsilon of 1000."""
 
-LEAST_DELTA = Fraction(1, 10**18)
-MOST_DELTA = Fraction(1, 10**3)
+MIN_DELTA = Fraction(1, 10**18)
+MAX_DELTA = Fraction(1, 10**3)
 
 USUAL_EXPONENT = 9
 """Unless declared otherwise, delta is 10 to the power of minus this."""
 
-LEAST_EXPONENT, MOST_EXPONENT = 4, 18
+MIN_EXPONENT, MAX_EXPONENT = 4, 18
 """Limits of the exponent of a declared delta."""
 
 DIGITS = 60
@@ -64,12 +64,12 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an epsilon, in whole millionths, such that rho-zCDP implies (epsilon, delta)-DP.
 
     It is the smallest that the formula in the module docstring gives, rounded up. Raises ValueError
-    if rho is not a whole positive number of nano-rho up to MOST_RHO, or if delta is out of its
+    if rho is not a whole positive number of nano-rho up to MAX_RHO, or if delta is out of its
     limits.
     """
-    if not 0 < rho <= MOST_RHO or (rho * NANO).denominator != 1:
-        raise ValueError(f"{rho} is not a whole number of nano-rho up to {MOST_RHO}")
-    if not LEAST_DELTA <= delta <= MOST_DELTA:
+    if not 0 < rho <= MAX_RHO or (rho * NANO).denominator != 1:
+        raise ValueError(f"{rho} is not a whole number of nano-rho up to {MAX_RHO}")
+    if not MIN_DELTA <= delta <= MAX_DELTA:
         raise ValueError(f"A delta of {delta} is out of the limits.")
     with localcontext(Context(prec=DIGITS, rounding=ROUND_HALF_EVEN)):
         order = _best_order(float(rho), float(delta))
@@ -106,7 +106,7 @@ def nano_rho_for(epsilon: Fraction, delta: Fraction) -> int:
 
     It is 0 if there is none.
     """
-    low, high = 0, MOST_RHO * NANO
+    low, high = 0, MAX_RHO * NANO
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (
@@ -122,19 +122,19 @@ def nano_rho_of_pure(epsilon: Fraction) -> int:
     return math.ceil(NANO * epsilon**2 / 2)
 
 
-def delta_of(exponent: int) -> Fraction:
+def exponent_delta(exponent: int) -> Fraction:
     """Return the delta 10^-exponent."""
     return Fraction(1, 10**exponent)
 
 
-def exponent_of(delta: Fraction) -> int:
-    """Return the exponent of a delta that is a power of ten; this inverts `delta_of`."""
+def exponent_for_delta(delta: Fraction) -> int:
+    """Return the exponent of a delta that is a power of ten; this inverts `exponent_delta`."""
     return len(str(delta.denominator)) - 1
 
 
 def delta_text(delta: Fraction) -> str:
     """Format a delta that is a power of ten, as in "1e-9"."""
-    return f"1e-{exponent_of(delta)}"
+    return f"1e-{exponent_for_delta(delta)}"
 
 
 def parse_delta(value: object, population: int) -> int:
@@ -144,11 +144,11 @@ def parse_delta(value: object, population: int) -> int:
     InvalidInput if delta is not a power of ten within the limits, or is above 0.1/population.
     """
     exponent = USUAL_EXPONENT if value in (None, "") else _exponent(value)
-    if delta_of(exponent) * 10 * population > 1:
+    if exponent_delta(exponent) * 10 * population > 1:
         raise InvalidInput(
             "Must be at most a tenth of one over the population of {population:,}; give {most}.",
             population=population,
-            most=delta_text(delta_of(len(str(10 * population - 1)))),
+            most=delta_text(exponent_delta(len(str(10 * population - 1)))),
             field="delta",
         )
     return exponent
@@ -159,7 +159,7 @@ def _exponent(value: object) -> int:
         number = Decimal(number_text(value))
     except (ValueError, InvalidOperation):
         number = Decimal(0)
-    for exponent in range(LEAST_EXPONENT, MOST_EXPONENT + 1):
+    for exponent in range(MIN_EXPONENT, MAX_EXPONENT + 1):
         if number == Decimal(1).scaleb(-exponent):
             return exponent
     raise InvalidInput(

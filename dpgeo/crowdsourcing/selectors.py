@@ -6,13 +6,13 @@ from functools import lru_cache
 
 from django.db.models import Q, QuerySet
 
-from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.accounts.selectors import Visitor, visible_organisations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.postprocess.tasks.surface import density_surface
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import release_public, released_of
+from dpgeo.releases.selectors import load_released, release_public
 from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
@@ -20,9 +20,9 @@ CACHED_SURFACES = 4
 """Number of density surfaces that a process caches, each of at most 24 MB."""
 
 
-def campaigns_of(user: Visitor) -> QuerySet[Campaign]:
+def visible_campaigns(user: Visitor) -> QuerySet[Campaign]:
     """Return the campaigns that belong to the organisations of a user or an API key."""
-    return Campaign.objects.filter(organisation__in=organisations_of(user)).select_related(
+    return Campaign.objects.filter(organisation__in=visible_organisations(user)).select_related(
         "organisation", "release"
     )
 
@@ -32,7 +32,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
 
     Raises Campaign.DoesNotExist if there is none that the user may see.
     """
-    mine = Q(organisation__in=organisations_of(user))
+    mine = Q(organisation__in=visible_organisations(user))
     shared = Q(shared=True, release__state__in=PUBLIC)
     campaigns = Campaign.objects.select_related("organisation", "release")
     return campaigns.filter(mine | shared).get(pk=campaign_id)
@@ -64,5 +64,5 @@ def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]
     `_checksum` is that of the release's blob. It is only part of the cache's key, so that the
     surface is computed anew if the blob changes.
     """
-    released = released_of(Release.objects.get(pk=release_id))
+    released = load_released(Release.objects.get(pk=release_id))
     return density_surface(released), released.area

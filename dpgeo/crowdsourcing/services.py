@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpgeo.accounts.models import Organisation, User
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.crowdsourcing.models import Campaign
@@ -63,7 +63,7 @@ def campaign_delete(*, campaign: Campaign, by: User) -> None:
 
 
 def _check_member(user: User, organisation_id: int) -> None:
-    if not organisations_of(user).filter(pk=organisation_id).exists():
+    if not visible_organisations(user).filter(pk=organisation_id).exists():
         raise NotAllowed(
             "Only members of an organisation can change its campaigns; ask an administrator to add "
             "you."

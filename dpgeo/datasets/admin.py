@@ -27,7 +27,7 @@ from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import may, visible_organisations
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Unit
@@ -160,7 +160,9 @@ class DatasetAdmin(OrganisationScoped):
         """Declare a dataset through the service, then redirect to the form for its first file."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = DeclarationForm(request.POST or None, organisations=organisations_of(request.user))
+        form = DeclarationForm(
+            request.POST or None, organisations=visible_organisations(request.user)
+        )
         if request.method == "POST" and (chosen := request.POST.get("organisation")):
             _member_of(request, chosen)
         if request.method == "POST" and form.is_valid():
@@ -394,7 +396,7 @@ def _may_upload(request: HttpRequest, chosen: str) -> None:
 
 def _member_of(request: HttpRequest, chosen: str) -> None:
     """Raise PermissionDenied unless the user belongs to the organisation with the id `chosen`."""
-    mine = organisations_of(request.user)
+    mine = visible_organisations(request.user)
     if not chosen.isdecimal() or not mine.filter(pk=chosen).exists():
         raise PermissionDenied
 

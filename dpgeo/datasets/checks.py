@@ -8,15 +8,17 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Caution
 
-from dpgeo.datasets.person_keys import SHORTEST, problem_with_file
+from dpgeo.datasets.person_keys import MIN_KEY_LENGTH, problem_with_file
 from dpgeo.ingest.confinement import missing_protections
 
 
 @register()
 def check_person_key(**_: Any) -> list[CheckMessage]:
     """Report an error if other accounts may read the key file, or if the key is too short."""
-    if settings.PERSON_KEY and len(settings.PERSON_KEY) < SHORTEST:
-        problem = f"DPGEO_PERSON_KEY has fewer than {SHORTEST} characters; run openssl rand -hex 32"
+    if settings.PERSON_KEY and len(settings.PERSON_KEY) < MIN_KEY_LENGTH:
+        problem = (
+            f"DPGEO_PERSON_KEY has fewer than {MIN_KEY_LENGTH} characters; run openssl rand -hex 32"
+        )
         return [Error(problem, id="dpgeo.E001")]
     problem = problem_with_file()
     return [Error(problem, id="dpgeo.E002")] if problem else []

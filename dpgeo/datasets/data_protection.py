@@ -63,6 +63,6 @@ def data_protection_set(*, dataset: Dataset, by: User, **facts: Any) -> DataProt
     return stored
 
 
-def data_protection_of(dataset: Dataset) -> DataProtection | None:
+def dataset_data_protection(dataset: Dataset) -> DataProtection | None:
     """Return the public statement on the processing of a dataset, or None if there is none yet."""
     return DataProtection.objects.filter(dataset=dataset).first()

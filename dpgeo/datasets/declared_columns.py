@@ -18,8 +18,8 @@ from pydantic import BeforeValidator, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
 from dpgeo.blanks import trim
-from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
-from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES, Category
+from dpgeo.core.attributes import MAX_COMBINATIONS, OTHER, Attribute, combinations
+from dpgeo.core.categories import MAX_CATEGORIES, MAX_SLICES, Category
 from dpgeo.core.declared import (
     STRICT,
     Declared,
@@ -34,8 +34,8 @@ from dpgeo.core.declared import (
 )
 from dpgeo.core.measures import (
     ANSWER_STEPS,
-    LARGEST_LIMIT,
-    MOST_MEASURES,
+    MAX_LIMIT,
+    MAX_MEASURES,
     NUMBER_STEPS,
     Measure,
 )
@@ -143,7 +143,7 @@ class MeasureDeclaration(Declared):
                 raise InvalidValue(
                     "Give {column!r} a lower and an upper limit, as numbers.", column=self.column
                 )
-            if abs(limit) > LARGEST_LIMIT:
+            if abs(limit) > MAX_LIMIT:
                 raise InvalidValue(
                     "A limit of {column!r} is beyond 10¹²; use a larger unit.", column=self.column
                 )
@@ -160,7 +160,7 @@ class CategoryDeclaration(Declared):
     title: Title = fact("The column's name, if left out.", "")
     values: Values = fact(
         'Every other value counts as "other".',
-        schema={"items": {"type": "string"}, "minItems": 1, "maxItems": MOST_SLICES - 1},
+        schema={"items": {"type": "string"}, "minItems": 1, "maxItems": MAX_SLICES - 1},
     )
 
     def build(self) -> Category:
@@ -170,7 +170,7 @@ class CategoryDeclaration(Declared):
                 "{column!r} is a usual name for an identifier, which is no category; leave it out.",
                 column=self.column,
             )
-        values = _clean_values(self.column, self.values, MOST_SLICES - 1, fold=str.casefold)
+        values = _clean_values(self.column, self.values, MAX_SLICES - 1, fold=str.casefold)
         for value in values:
             if "," in value:
                 raise InvalidValue(
@@ -329,10 +329,10 @@ class ColumnList(Typed):
         for name in names:
             if names.count(name) > 1:
                 raise InvalidValue("{column!r} is declared twice.", column=name)
-        if self.kind is Attribute and combinations(columns) > MOST_COMBINATIONS:
+        if self.kind is Attribute and combinations(columns) > MAX_COMBINATIONS:
             raise InvalidValue(
                 "Their values make more than {most:,} combinations; declare fewer.",
-                most=MOST_COMBINATIONS,
+                most=MAX_COMBINATIONS,
             )
         return columns
 
@@ -361,7 +361,7 @@ Measures = Annotated[
         write=_write_measure,
         kind=Measure,
         model=MeasureDeclaration,
-        most=MOST_MEASURES,
+        most=MAX_MEASURES,
         read_line=_read_measure,
     ),
 ]
@@ -373,7 +373,7 @@ Categories = Annotated[
         write=lambda each: f"{_write_name(each)}: {', '.join(each.values)}",
         kind=Category,
         model=CategoryDeclaration,
-        most=MOST_CATEGORIES,
+        most=MAX_CATEGORIES,
         read_line=_read_category,
     ),
 ]

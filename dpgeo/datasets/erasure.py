@@ -38,7 +38,7 @@ from dpgeo.datasets.snapshots import (
 )
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
-from dpgeo.datasets.versions import files_of, next_version, rows_of
+from dpgeo.datasets.versions import next_version, rows_of, version_files
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
@@ -152,7 +152,7 @@ def _leave_out(current: Upload, person: bytes, lease: JobLease) -> dict[str, Any
         else:
             with version_paths(current, lease) as paths:
                 copied = _copy_without(paths, target, person, lease)
-            if not files_of(current).filter(canonical_name="").exists():
+            if not version_files(current).filter(canonical_name="").exists():
                 lease.step(Phrase("Storing"))
                 name = f"canonical/{secrets.token_hex(16)}.parquet"
                 name = store(private_storage(), name, target)

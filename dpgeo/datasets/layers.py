@@ -49,7 +49,7 @@ FOLDER = "layers"
 it.
 """
 
-MOST_LAYERS = 100
+MAX_LAYERS = 100
 """Maximum number of layers in one dataset, so that a looping program cannot fill the disk."""
 
 
@@ -304,9 +304,9 @@ def _check_free(dataset: Dataset, name: str) -> None:
     """Raise InvalidInput if a layer's name is in use, or Conflict if there are too many layers."""
     if dataset.layers.filter(name=name).exists():
         raise InvalidInput(TAKEN, name=name, field="name")
-    if dataset.layers.count() >= MOST_LAYERS:
+    if dataset.layers.count() >= MAX_LAYERS:
         raise Conflict(
-            "A dataset has at most {most} layers; remove one that is unused.", most=MOST_LAYERS
+            "A dataset has at most {most} layers; remove one that is unused.", most=MAX_LAYERS
         )
 
 

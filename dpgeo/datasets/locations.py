@@ -30,17 +30,17 @@ def locations() -> Sequence[Location]:
     return [_parse(entry, number) for number, entry in enumerate(entries, start=1)]
 
 
-def locations_of(organisation: str) -> list[Location]:
+def list_locations(organisation: str) -> list[Location]:
     """Return the folders and databases in DPGEO_SOURCES for the organisation with this slug."""
     return [each for each in locations() if each.organisation == organisation]
 
 
-def location_of(organisation: str, name: str) -> Location:
+def find_location(organisation: str, name: str) -> Location:
     """Return an organisation's folder or database by its name in DPGEO_SOURCES.
 
     Raises InvalidInput if there is none.
     """
-    for each in locations_of(organisation):
+    for each in list_locations(organisation):
         if each.name == name:
             return each
     raise InvalidInput(

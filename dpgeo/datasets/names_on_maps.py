@@ -15,7 +15,7 @@ from dpgeo.ground.world_search import IndexedSearch, NameSearch, WorldSearch
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import WorldPlaces
 
-MOST_DRAWN = 24
+MAX_DRAWN = 24
 """Maximum number of place names stored with a release, to be written on pictures of its map."""
 
 
@@ -68,7 +68,7 @@ def names_for_pictures(area: StudyArea) -> str:
     Pictures are drawn from a release alone, so the names are stored in it. They follow from the
     study area and the basemap, which are public.
     """
-    found = [each for each in names_on(area, area.bounds) if each.kind != "country"][:MOST_DRAWN]
+    found = [each for each in names_on(area, area.bounds) if each.kind != "country"][:MAX_DRAWN]
     if not found:
         return ""
     places = [[each.name, round(each.longitude, 5), round(each.latitude, 5)] for each in found]

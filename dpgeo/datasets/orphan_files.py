@@ -29,7 +29,7 @@ from dpgeo.jobs.models import UNFINISHED, Job
 SAFE_AGE = timedelta(days=1)
 """Age up to which files are kept although no row names them.
 
-It is twice the maximum time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
+It is twice the maximum time that a worker may hold a job (jobs.lease.MAX_HOLD_SECONDS).
 """
 
 

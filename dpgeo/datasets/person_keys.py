@@ -26,7 +26,7 @@ from dpgeo.datasets.models import Dataset
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
-SHORTEST = 32
+MIN_KEY_LENGTH = 32
 """Minimum length of the installation's key, in characters."""
 
 OTHERS = 0o077
@@ -95,7 +95,7 @@ def problem_with_file() -> str:
         return ""
     if path.stat().st_mode & OTHERS:
         return f"Others may read {path}; run chmod 600 on it."
-    return "" if len(path.read_text().strip()) >= SHORTEST else f"{path} holds no key."
+    return "" if len(path.read_text().strip()) >= MIN_KEY_LENGTH else f"{path} holds no key."
 
 
 def hashing_key(dataset: Dataset) -> bytes:

@@ -14,7 +14,7 @@ from dpgeo.core.errors import Conflict
 
 AT_A_TIME = 2
 
-LONGEST_WAIT_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 PAUSE_SECONDS = 0.1
 
 
@@ -27,7 +27,7 @@ def preview_slot() -> Iterator[None]:
     """
     folder = settings.VAR_DIR / "previews"
     folder.mkdir(mode=0o700, exist_ok=True)
-    deadline = time.monotonic() + LONGEST_WAIT_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     with ExitStack() as opened:
         slots = [opened.enter_context((folder / str(n)).open("wb")) for n in range(AT_A_TIME)]
         while not any(_locked(slot) for slot in slots):

@@ -19,7 +19,7 @@ from dpgeo.datasets.same_people import file_checksum
 from dpgeo.datasets.snapshots import first_file
 from dpgeo.datasets.storage import local_path, private_storage, unchanged, work_folder
 from dpgeo.ingest.context import Context
-from dpgeo.ingest.forms import form_by_name, form_of
+from dpgeo.ingest.forms import find_form, form_by_name
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.ingest.understanding import Understanding
@@ -219,4 +219,4 @@ def header_format(upload: Upload) -> str:
     if not named and upload.file_name.lower().endswith(".zip"):
         with suppress(InvalidInput):
             named = upload_preview(upload=upload).named_format
-    return named if named and form_of(named).format.has_header else ""
+    return named if named and find_form(named).format.has_header else ""

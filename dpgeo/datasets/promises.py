@@ -10,7 +10,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 
 
-def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
+def lifetime_limit(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
     """Return the most that may ever be spent on a dataset's people, as a `Lifetime`.
 
     `unit` and `noun`, the owner's word for a row, replace those of the dataset for a release that

@@ -17,9 +17,9 @@ from django.utils import timezone
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.accounts.selectors import (
     are_two_persons,
+    key_owner_id,
     may_administer,
-    organisations_of,
-    owner_of,
+    visible_organisations,
 )
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
@@ -99,7 +99,7 @@ def proposal_decide(*, proposal: Proposal, by: User, approve: bool) -> None:
 
 def proposals_seen_by(user: User) -> QuerySet[Proposal]:
     """Return the undecided proposals of the organisations that a user administers."""
-    managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
+    managed = [each.pk for each in visible_organisations(user) if may_administer(user, each)]
     return Proposal.objects.filter(
         dataset__organisation__in=managed, decided_at=None
     ).select_related("dataset__organisation", "dataset__ledger", "asked_by")
@@ -113,7 +113,7 @@ def lacks_second(organisation: Organisation, role: Role) -> bool:
     allowed = list(Role)[list(Role).index(role) :]
     members = Membership.objects.filter(organisation=organisation, user__is_active=True)
     deciding = members.filter(role__in=allowed).select_related("user")
-    return len({owner_of(each.user) for each in deciding} - {None}) < 2
+    return len({key_owner_id(each.user) for each in deciding} - {None}) < 2
 
 
 def _record(kind: EventKind, proposal: Proposal, by: User | None) -> None:

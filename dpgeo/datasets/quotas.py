@@ -45,16 +45,16 @@ class Use:
     requests: int
 
 
-def use_of(organisation: Organisation) -> Use:
+def organisation_use(organisation: Organisation) -> Use:
     """Return how much of its quotas an organisation uses now."""
     return Use(
-        bytes=bytes_of(organisation.pk),
+        bytes=stored_bytes(organisation.pk),
         jobs=counted(_jobs_of(organisation.pk), window=DAY),
         requests=counted(requests_of(organisation.pk), window=DAY),
     )
 
 
-def bytes_of(organisation: int, *, but: UUID | None = None) -> int:
+def stored_bytes(organisation: int, *, but: UUID | None = None) -> int:
     """Return the size of an organisation's files as they were sent, and of those being sent.
 
     `but` is the id of a transfer that is not counted, because it is about to become an upload.
@@ -79,7 +79,7 @@ def check_room(organisation: int, size: int, *, but: UUID | None = None) -> None
     most = stored.quota_bytes
     if most is None:
         return
-    used = bytes_of(organisation, but=but)
+    used = stored_bytes(organisation, but=but)
     if used + size > most:
         raise Conflict(
             "Your organisation may keep {most:,} MiB of uploaded files, and has {used:,} MiB; this "

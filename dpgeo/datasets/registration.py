@@ -9,7 +9,7 @@ from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.datasets.locations import location_of
+from dpgeo.datasets.locations import find_location
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.postgresql.columns import does_not_grow
 from dpgeo.datasets.postgresql.location import TableLocation
@@ -29,7 +29,7 @@ def source_register(
     organisation. Stewards may have the dataset's folder read again. API keys may do neither, since
     they could learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict.
     """
-    place = location_of(dataset.organisation.slug, str(location or "").strip())
+    place = find_location(dataset.organisation.slug, str(location or "").strip())
     below = clean_folder(folder)
     again = (place.name, below) in registered(dataset)
     if by is not None and not (

@@ -39,7 +39,7 @@ READ_BYTES = 1 << 20
 MAX_OPEN = 20
 """Maximum number of transfers that one API key or one member may have open at a time."""
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 """Maximum number of transfers and unread uploads listed for one dataset."""
 
 MAX_PIECES = 10_000
@@ -97,17 +97,17 @@ def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
 def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or whose columns are to be confirmed, newest first.
 
-    There are at most MOST_LISTED. With a `key`, they are only the files begun with that key,
+    There are at most MAX_LISTED. With a `key`, they are only the files begun with that key,
     because the names and sizes of members' files are private. A file's entry does not show a key
     whether the file can be read, or whether an erasure has deleted it, since both depend on rows.
     """
     announced = Q(key=key) if key else Q()
-    arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]
+    arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MAX_LISTED]
     unread = Q(job=None) if key else Q(state=UploadState.RECEIVED)
-    waiting = dataset.uploads.filter(announced, unread).order_by("-created_at")[:MOST_LISTED]
+    waiting = dataset.uploads.filter(announced, unread).order_by("-created_at")[:MAX_LISTED]
     shown = [each for each in waiting if each.is_kept or is_erasure_hidden(each)]
     files: list[Transfer | Upload] = [*arriving, *shown]
-    return files[:MOST_LISTED]
+    return files[:MAX_LISTED]
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:

@@ -49,12 +49,12 @@ if TYPE_CHECKING:  # It loads heavy libraries, so functions import it when neede
 
 logger = logging.getLogger(__name__)
 
-LONGEST_REASON = 2_000
+MAX_REASON_LENGTH = 2_000
 
 BLOCK_BYTES = 1 << 20
 
 
-def others_of(dataset: Dataset) -> QuerySet[Dataset]:
+def other_datasets(dataset: Dataset) -> QuerySet[Dataset]:
     """Return the datasets of the same organisation that do not share a dataset's budget."""
     return Dataset.objects.filter(organisation=dataset.organisation_id).exclude(
         ledger=dataset.ledger_id
@@ -63,7 +63,7 @@ def others_of(dataset: Dataset) -> QuerySet[Dataset]:
 
 def open_warnings(dataset: Dataset) -> QuerySet[PeopleWarning]:
     """Return a dataset's unanswered warnings about datasets that still have another budget."""
-    return dataset.people_warnings.filter(answer__isnull=True, other__in=others_of(dataset))
+    return dataset.people_warnings.filter(answer__isnull=True, other__in=other_datasets(dataset))
 
 
 def count_confirmation(upload: Upload) -> None:
@@ -74,7 +74,7 @@ def count_confirmation(upload: Upload) -> None:
     the limit is exceeded.
     """
     dataset = upload.dataset
-    if upload.created_by_id is None or not others_of(dataset).exists():
+    if upload.created_by_id is None or not other_datasets(dataset).exists():
         return
     limit: int = settings.DPGEO_CONFIRMATIONS_AN_HOUR
     who = f"confirmed files of {dataset.organisation_id}"
@@ -92,7 +92,7 @@ def people_ask(dataset: Dataset) -> bool:
     if the organisation has datasets on other budgets and no standing answer exists.
     """
     standing = dataset.people_answers.filter(standing=True).exists()
-    return others_of(dataset).exists() and not standing
+    return other_datasets(dataset).exists() and not standing
 
 
 def check_answered(dataset: Dataset, by: User | None) -> None:
@@ -102,7 +102,7 @@ def check_answered(dataset: Dataset, by: User | None) -> None:
     console.
     """
     stored = Dataset.objects.get(pk=dataset.pk)
-    is_asked = stored.people_asked and others_of(stored).exists()
+    is_asked = stored.people_asked and other_datasets(stored).exists()
     if is_asked if by and by.acting_key else open_warnings(stored).exists():
         raise Conflict(
             "An approver first has to answer, on the desk, whether other datasets hold the same "
@@ -132,7 +132,7 @@ def people_answer(
         needed = standing or warnings.exists()
         answer = PeopleAnswer.objects.create(
             dataset=stored,
-            reason=clean_text(reason, field="reason", longest=LONGEST_REASON, required=needed),
+            reason=clean_text(reason, field="reason", longest=MAX_REASON_LENGTH, required=needed),
             standing=standing,
             who=str(by or "console")[:200],
         )
@@ -181,7 +181,7 @@ class Comparison:
         before = ready_upload(self._dataset) if self._dataset.grows else None
         if before != self._before:
             self._before, self._own, self._seen = before, None, set()
-        newest = map(ready_upload, others_of(self._dataset).select_related("organisation"))
+        newest = map(ready_upload, other_datasets(self._dataset).select_related("organisation"))
         return [each for each in newest if each and each.pk not in self._seen]
 
     def compare(self, others: Iterable[Upload], rows: int) -> None:
@@ -221,15 +221,15 @@ class Comparison:
     def _same_file(self, other: Upload, rows: int) -> bool:
         """Return whether the other dataset has received the very file that is being read.
 
-        Always False if that file, and those it is added to, have fewer than `FEWEST` people (rows,
-        where records are protected).
+        Always False if that file, and those it is added to, have fewer than `MIN_PEOPLE` people
+        (rows, where records are protected).
         """
         checksum = self._upload.checksum
         known = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum)
         same = known.exclude(state__in=(UploadState.RECEIVED, UploadState.FAILED)).exists()
-        from dpgeo.ingest.same_people import FEWEST
+        from dpgeo.ingest.same_people import MIN_PEOPLE
 
-        enough = self._size(rows) >= FEWEST
+        enough = self._size(rows) >= MIN_PEOPLE
         return checksum is not None and same and enough
 
     def _size(self, rows: int) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.accounts.selectors import Visitor, visible_organisations
 from dpgeo.budgets.models import Entry
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -25,7 +25,9 @@ TABLES = ("organisation", "ledger__geo", "data_protection")
 
 def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
     """Return the datasets of a user's organisations, in every state."""
-    return Dataset.objects.filter(organisation__in=organisations_of(user)).select_related(*TABLES)
+    return Dataset.objects.filter(organisation__in=visible_organisations(user)).select_related(
+        *TABLES
+    )
 
 
 def datasets_public() -> QuerySet[Dataset]:
@@ -59,9 +61,9 @@ def datasets_readable_by(user: Visitor) -> QuerySet[Dataset]:
 
 def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
     """Return the uploads of a user's organisations."""
-    return Upload.objects.filter(dataset__organisation__in=organisations_of(user)).select_related(
-        "dataset", "job"
-    )
+    return Upload.objects.filter(
+        dataset__organisation__in=visible_organisations(user)
+    ).select_related("dataset", "job")
 
 
 def ready_upload(dataset: Dataset) -> Upload | None:

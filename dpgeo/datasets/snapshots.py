@@ -42,7 +42,7 @@ from django.conf import settings
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.window import Window
-from dpgeo.datasets.locations import location_of
+from dpgeo.datasets.locations import find_location
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.postgresql.location import Span
@@ -51,7 +51,7 @@ from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.sources import Location, SourceFile, changed, unreadable, with_footer
 from dpgeo.datasets.spark_folders import SparkLocation
 from dpgeo.datasets.storage import work_folder
-from dpgeo.datasets.versions import files_of
+from dpgeo.datasets.versions import version_files
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
@@ -219,7 +219,7 @@ def snapshot_take(
 
 def snapshot_without(current: Upload, erased: bytes) -> Snapshot:
     """Return one snapshot of all that is in the newest version, `current`, without a person."""
-    snapshots = [Snapshot.of(each) for each in files_of(current)]
+    snapshots = [Snapshot.of(each) for each in version_files(current)]
     parts = tuple(part for each in snapshots for part in each.parts)
     suppressed = {erased, *(one for each in snapshots for one in each.suppressed)}
     return replace(snapshots[-1], parts=parts, suppressed=tuple(sorted(suppressed)))
@@ -280,7 +280,7 @@ def people_paths(version: Upload, lease: JobLease) -> Iterator[Sequence[Path]]:
 
 
 def _files(version: Upload) -> list[Upload]:
-    uploads = list(files_of(version))
+    uploads = list(version_files(version))
     if version.state != UploadState.READY or version not in uploads:
         raise Conflict(GONE)
     return uploads
@@ -389,7 +389,7 @@ def _readers(dataset: Dataset, snapshot: Snapshot, erased: Collection[bytes]) ->
 
 def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
     try:
-        return location_of(dataset.organisation.slug, snapshot.location)
+        return find_location(dataset.organisation.slug, snapshot.location)
     except InvalidInput as error:
         raise Conflict(error.phrase) from None
 

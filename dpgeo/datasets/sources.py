@@ -32,10 +32,10 @@ from dpgeo.ingest.recorded_files import (
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Schema
 
-MOST_FILES = 10_000
+MAX_FILES = 10_000
 """Largest number of files in a registered folder."""
 
-LONGEST_FOLDER = 200
+MAX_FOLDER_LENGTH = 200
 
 FILE_NAME = "*.parquet"
 """Pattern that pages show after a folder's name, to say which of its files are read."""
@@ -106,12 +106,12 @@ class Location:
         files = sorted(found, key=lambda file: file.path)
         if not files:
             raise InvalidInput("The folder has no Parquet files.", field="folder")
-        if len(files) > MOST_FILES:
+        if len(files) > MAX_FILES:
             raise InvalidInput(
                 "The folder has {count:,} files; at most {most:,} are read. Register a folder "
                 "with fewer, larger files.",
                 count=len(files),
-                most=MOST_FILES,
+                most=MAX_FILES,
                 field="folder",
             )
         return files
@@ -218,7 +218,7 @@ def clean_folder(folder: object) -> str:
     text = str(folder or "").strip().strip("/")
     parts = text.split("/") if text else []
     if (
-        len(text) > LONGEST_FOLDER
+        len(text) > MAX_FOLDER_LENGTH
         or "\\" in text
         or not text.isprintable()
         or not all(part and is_shown(part) for part in parts)

@@ -36,7 +36,7 @@ from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.size_limit import within_limit
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.ingest.forms import fits_name, form_by_name, form_of
+from dpgeo.ingest.forms import find_form, fits_name, form_by_name
 from dpgeo.ingest.layout import unnamed_columns
 from dpgeo.ingest.preview import Preview
 from dpgeo.ingest.schema import Columns, Role, field_of
@@ -182,7 +182,7 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
             name=upload.file_name,
             field="columns.file_format",
         )
-    return replace(columns, file_format=form_of(code).code)
+    return replace(columns, file_format=find_form(code).code)
 
 
 def check_name_fits(upload: Upload, columns: Columns) -> None:

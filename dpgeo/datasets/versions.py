@@ -14,7 +14,7 @@ from django.db.models import Max, QuerySet
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 
 
-def files_of(version: Upload) -> QuerySet[Upload]:
+def version_files(version: Upload) -> QuerySet[Upload]:
     """Return the uploads whose rows are in a version of the data, in the order of their numbers."""
     if not version.dataset.grows:
         return Upload.objects.filter(pk=version.pk)
@@ -35,4 +35,4 @@ def next_version(dataset: Dataset) -> int:
 
 def rows_of(version: Upload) -> int:
     """Return the number of rows in a version of the data. The number is private."""
-    return sum(int((each.report or {}).get("accepted", 0)) for each in files_of(version))
+    return sum(int((each.report or {}).get("accepted", 0)) for each in version_files(version))

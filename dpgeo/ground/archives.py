@@ -132,7 +132,7 @@ def _copy_rows(
     return box, metadata
 
 
-def layers_of(metadata: Any) -> list[str]:
+def layer_names(metadata: Any) -> list[str]:
     """Return the names of an archive's layers, from whichever metadata member lists them."""
     listed = metadata.get("vector_layers")
     if listed is None:
@@ -141,7 +141,7 @@ def layers_of(metadata: Any) -> list[str]:
 
 
 def _check_layers(metadata: Any) -> None:
-    layers = layers_of(metadata)
+    layers = layer_names(metadata)
     if not set(NEEDED_LAYERS) <= set(layers):
         raise InvalidInput(
             "Has the layers {found}. The Shortbread schema is needed, with streets and "

@@ -30,7 +30,7 @@ SETTLEMENT = "P"
 
 CAPITAL = "PPLC"
 
-FEWEST_OF_CITY = 15_000
+MIN_CITY_PEOPLE = 15_000
 """Smallest population of a city; smaller places are towns. Capitals are a kind of their own."""
 
 
@@ -61,7 +61,7 @@ def _town(fields: list[str], countries: Mapping[str, str]) -> Place:
     if not (abs(longitude) <= 180 and abs(latitude) <= MAX_LATITUDE and fields[NAME]):
         raise ValueError(fields[NAME])
     people = float(fields[POPULATION] or 0)
-    kind = "city" if people >= FEWEST_OF_CITY else "town"
+    kind = "city" if people >= MIN_CITY_PEOPLE else "town"
     return Place(
         name=fields[NAME],
         kind="capital" if fields[CODE] == CAPITAL else kind,

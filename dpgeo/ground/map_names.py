@@ -30,7 +30,7 @@ LARGE = SETTLEMENTS[:3]
 GEONAMES = "GeoNames"
 """Credit for the names of the world's cities, which their licence (CC BY 4.0) requires."""
 
-MOST_INSIDE, MOST_AROUND = 40, 40
+MAX_INSIDE, MAX_AROUND = 40, 40
 """Maximum number of names inside an area, and maximum number of further names around it."""
 
 APART = 1 / 25
@@ -38,7 +38,7 @@ APART = 1 / 25
 
 COUNTRY_RANK = 20.0
 
-SMALLEST_COUNTRY, LARGEST_COUNTRY = 1 / 2000, 4.0
+MIN_COUNTRY, MAX_COUNTRY = 1 / 2000, 4.0
 """Smallest and largest size of a country whose name is shown, as a multiple of the map's size.
 
 Both sizes are in square degrees.
@@ -108,7 +108,7 @@ class WorldNames:
                 source="",
             )
             for name, longitude, latitude, size in self._named
-            if SMALLEST_COUNTRY <= size / shown <= LARGEST_COUNTRY
+            if MIN_COUNTRY <= size / shown <= MAX_COUNTRY
             and _holds(around, longitude, latitude)
             and not (size > _size(area) / 4 and _holds(area, longitude, latitude))
         ]
@@ -132,8 +132,8 @@ def map_names(
     outside = [city for city in cities if not _holds(area, city.longitude, city.latitude)]
     chosen = [
         *world.countries(area, around),
-        *_spread(inside, area, MOST_INSIDE),
-        *_spread(outside, around, MOST_AROUND),
+        *_spread(inside, area, MAX_INSIDE),
+        *_spread(outside, around, MAX_AROUND),
     ]
     return sorted(chosen, key=lambda each: -each.rank)
 
@@ -145,7 +145,7 @@ def sources_of(found: Iterable[MapName]) -> list[str]:
 
 def _own(folder: Path, region: Region, area: Bounds) -> Iterator[MapName]:
     """Yield the settlements of a region that lie in an area."""
-    for place in names.largest(region.names_file(folder), area, SETTLEMENTS, 4 * MOST_INSIDE):
+    for place in names.largest(region.names_file(folder), area, SETTLEMENTS, 4 * MAX_INSIDE):
         if _holds(area, place.longitude, place.latitude):
             yield MapName(
                 name=place.name,

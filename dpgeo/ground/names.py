@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import shapely
 
 from dpgeo.ground.regions import new_file
-from dpgeo.ground.words import LEAST_FORGIVEN, error_keys, fold, is_near, spellings
+from dpgeo.ground.words import MIN_FUZZY_LENGTH, error_keys, fold, is_near, spellings
 
 RANKS = {
     **{
@@ -53,29 +53,29 @@ OTHER_NAME, OTHER_BEGINNING = 7.5, 3.5
 They are a little lower than the scores for the name on the map.
 """
 
-MOST_SCORED = 500
+MAX_SCORED = 500
 """Largest number of places scored in a search for whole words, or for beginnings of words."""
 
-MOST_IN_BOX = 5000
+MAX_NAMES_IN_BOX = 5000
 """Largest number of matching places that a search within a box looks through.
 
-A search without a box looks through MOST_SCORED.
+A search without a box looks through MAX_SCORED.
 """
 
 EVERYWHERE = (-180.0, -90.0, 180.0, 90.0)
 
-MOST_NEAR = 4000
+MAX_NAMES_NEAR = 4000
 """Maximum number of words that are compared with a word that may contain an error."""
 
-MOST_SPELLINGS = 12
+MAX_SPELLINGS = 12
 """Maximum number of similar words that are searched for besides each typed word."""
 
-MOST_WORDS = 8
+MAX_WORDS = 8
 
 FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
-MOST_RANKED = 100_000
+MAX_RANKED = 100_000
 """The most important places in a box are taken from this many most important ones of all."""
 
 SCHEMA = """
@@ -191,7 +191,7 @@ def search(path: Path, text: str, most: int = 8, box: Sequence[float] | None = N
     words with one typing error are searched for as well. Raises FileNotFoundError if `path` is
     missing.
     """
-    words = fold(text).split()[:MOST_WORDS]
+    words = fold(text).split()[:MAX_WORDS]
     if not words:
         return []
     database = _opened(path, path.stat().st_mtime_ns)
@@ -203,7 +203,7 @@ def search(path: Path, text: str, most: int = 8, box: Sequence[float] | None = N
     key = " ".join(words)
     # Only the best rows are turned into objects, since there may be hundreds of matches.
     best = sorted(
-        ((score_of(row, key), row) for row in matches.values()), key=lambda each: -each[0]
+        ((name_score(row, key), row) for row in matches.values()), key=lambda each: -each[0]
     )
     return [found_in(row, score) for score, row in best[:most]]
 
@@ -258,7 +258,7 @@ def largest(path: Path, box: Sequence[float], kinds: Sequence[str], most: int) -
     rows = database.places(
         "id <= ? AND east >= ? AND north >= ? AND west <= ? AND south <= ? "
         "AND kind IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?",
-        (MOST_RANKED, *_corners(box), json.dumps([*kinds]), most),
+        (MAX_RANKED, *_corners(box), json.dumps([*kinds]), most),
     )
     return [found_in(row) for row in rows]
 
@@ -311,7 +311,7 @@ def _near_rows(words: Iterable[str]) -> set[tuple[int, int]]:
     return {
         (key, number)
         for number, word in enumerate(words, 1)
-        if len(word) >= LEAST_FORGIVEN - 1
+        if len(word) >= MIN_FUZZY_LENGTH - 1
         for key in error_keys(word)
     }
 
@@ -331,11 +331,11 @@ def _matching(
     end = '"' if whole else '"*'
     groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)
     match = " AND ".join(f"({group})" for group in groups)
-    looked_at = MOST_SCORED if box is None else MOST_IN_BOX
+    looked_at = MAX_SCORED if box is None else MAX_NAMES_IN_BOX
     rows = database.places(
         "id IN (SELECT rowid FROM word WHERE word MATCH ? LIMIT ?) "
         "AND east >= ? AND north >= ? AND west <= ? AND south <= ? ORDER BY id LIMIT ?",
-        (match, looked_at, *_corners(EVERYWHERE if box is None else box), MOST_SCORED),
+        (match, looked_at, *_corners(EVERYWHERE if box is None else box), MAX_SCORED),
     )
     return {row[0]: row for row in rows}
 
@@ -358,19 +358,19 @@ def found_in(row: Row, score: float = 0.0) -> Found:
 
 def _near_words(database: _Database, typed: str) -> list[str]:
     """Return the words that a typed word may stand for, the most important ones first."""
-    if len(typed) < LEAST_FORGIVEN:
+    if len(typed) < MIN_FUZZY_LENGTH:
         return []
     keys = error_keys(typed)
     rows = database.all(
         "SELECT word FROM spelling WHERE id IN (SELECT spelling FROM near WHERE key IN "
         "(SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
-        (json.dumps([*keys]), MOST_NEAR),
+        (json.dumps([*keys]), MAX_NAMES_NEAR),
     )
     near = [word for (word,) in rows if word != typed and is_near(typed, word)]
-    return sorted(near, key=lambda word: abs(len(word) - len(typed)) > 1)[:MOST_SPELLINGS]
+    return sorted(near, key=lambda word: abs(len(word) - len(typed)) > 1)[:MAX_SPELLINGS]
 
 
-def score_of(row: Row, key: str) -> float:
+def name_score(row: Row, key: str) -> float:
     """Return a score of how well a place matches a search.
 
     The match of the name counts more than the place's rank.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpgeo.ground.archives import layers_of
+from dpgeo.ground.archives import layer_names
 from dpgeo.ground.names import RANKS, Place
 from dpgeo.ground.osm_file import read_layer
 
@@ -59,7 +59,7 @@ def tile_names(path: Path, metadata: Any) -> Iterator[Place]:
     """Yield the named places and streets of an archive's most detailed tiles, without outlines."""
     import pyogrio
 
-    there = layers_of(metadata)
+    there = layer_names(metadata)
     for layer in ("place_labels", "public_transport", "street_labels", "water_polygons_labels"):
         if layer not in there:
             continue

@@ -25,7 +25,7 @@ from dpgeo.ground.archives import write
 from dpgeo.ground.osm_file import read_layer, sea
 from dpgeo.ground.regions import ATTRIBUTION, Bounds
 
-HIGHEST_ZOOM = 14
+MAX_ZOOM = 14
 
 WIDE = {"motorway", "trunk", "primary"}
 MIDDLE = WIDE | {"secondary", "tertiary"}
@@ -55,7 +55,7 @@ WATER = {
 }
 
 WORLD_METRES = 40_075_016.7
-LEAST_PIXELS = 12
+MIN_PIXELS = 12
 """Smallest area that is drawn, in square pixels of a tile of 512 by 512 pixels."""
 
 GDAL_OPTIONS = {
@@ -168,12 +168,12 @@ def _street_bands(lines: Any) -> Iterator[Band]:
     yield Band("streets", _merged(bare[bare["kind"].isin(WIDE) | main_rail]), (6, 9))
     yield Band("streets", _merged(bare[bare["kind"].isin(MIDDLE) | main_rail]), (10, 11))
     yield Band("streets", _merged(bare[bare["kind"].isin(SMALL) | bare["rail"]]), (12, 12))
-    yield Band("streets", _merged(bare), (13, HIGHEST_ZOOM))
+    yield Band("streets", _merged(bare), (13, MAX_ZOOM))
     named = streets[streets["name"].notna() & ~streets["rail"]]
     named = named[["kind", "name", "ref", "geometry"]]
     yield Band("street_labels", _merged(named[named["kind"].isin(MIDDLE)]), (12, 12))
     yield Band("street_labels", _merged(named[named["kind"].isin(SMALL)]), (13, 13))
-    yield Band("street_labels", _merged(named), (HIGHEST_ZOOM, HIGHEST_ZOOM))
+    yield Band("street_labels", _merged(named), (MAX_ZOOM, MAX_ZOOM))
 
 
 def _water_bands(lines: Any, areas: Any, frame: shapely.Geometry) -> Iterator[Band]:
@@ -181,22 +181,22 @@ def _water_bands(lines: Any, areas: Any, frame: shapely.Geometry) -> Iterator[Ba
     rivers = flows[["name", "geometry"]].assign(kind=flows["waterway"])
     large = rivers[rivers["kind"].isin(["river", "canal"])]
     yield Band("water_lines", _merged(large[["kind", "geometry"]]), (7, 11))
-    yield Band("water_lines", _merged(rivers[["kind", "geometry"]]), (12, HIGHEST_ZOOM))
-    yield Band("water_lines_labels", _merged(rivers[rivers["name"].notna()]), (12, HIGHEST_ZOOM))
+    yield Band("water_lines", _merged(rivers[["kind", "geometry"]]), (12, MAX_ZOOM))
+    yield Band("water_lines_labels", _merged(rivers[rivers["name"].notna()]), (12, MAX_ZOOM))
     lakes = areas[["geometry", "way_area"]].assign(kind=_water_kind(areas), **_names(areas))
     lakes = lakes[lakes["kind"].notna()]
-    for zooms in ((6, 9), (10, 12), (13, HIGHEST_ZOOM)):
+    for zooms in ((6, 9), (10, 12), (13, MAX_ZOOM)):
         shown = _visible(lakes, zooms)[["kind", "way_area", "geometry"]]
         yield Band("water_polygons", shown, zooms)
     named = lakes[lakes["name"].notna()]
     middles = named.set_geometry(named.geometry.representative_point())
-    yield Band("water_polygons_labels", middles, (12, HIGHEST_ZOOM))
+    yield Band("water_polygons_labels", middles, (12, MAX_ZOOM))
     coast = lines[lines["natural"] == "coastline"].geometry
     if len(coast):
         ocean = sea(np.asarray(coast), frame)
         only = coast.iloc[:0].to_frame("geometry")
         only.loc[0, "geometry"] = ocean
-        yield Band("ocean", only.assign(kind="ocean"), (6, HIGHEST_ZOOM))
+        yield Band("ocean", only.assign(kind="ocean"), (6, MAX_ZOOM))
 
 
 def _land_bands(areas: Any) -> Iterator[Band]:
@@ -204,7 +204,7 @@ def _land_bands(areas: Any) -> Iterator[Band]:
     kind = kind.fillna(areas["landuse"].map(COVER)).fillna(areas["natural"].map(COVER))
     land = areas[["geometry", "way_area"]].assign(kind=kind)
     land = land[kind.notna() & _water_kind(areas).isna()]
-    for zooms in ((7, 9), (10, 11), (12, 13), (HIGHEST_ZOOM, HIGHEST_ZOOM)):
+    for zooms in ((7, 9), (10, 11), (12, 13), (MAX_ZOOM, MAX_ZOOM)):
         yield Band("land", _visible(land, zooms)[["kind", "geometry"]], zooms)
 
 
@@ -220,7 +220,7 @@ def _boundary_bands(extract: Path, areas: Any) -> Iterator[Band]:
     edges["maritime"] = False
     yield Band("boundaries", edges[edges["admin_level"] <= 4], (2, 8))
     yield Band("boundaries", edges[edges["admin_level"] <= 8], (9, 11))
-    yield Band("boundaries", edges, (12, HIGHEST_ZOOM))
+    yield Band("boundaries", edges, (12, MAX_ZOOM))
 
 
 def _name_bands(points: Any) -> Iterator[Band]:
@@ -231,11 +231,11 @@ def _name_bands(points: Any) -> Iterator[Band]:
     places = points[["geometry"]].assign(kind=kind, population=population, **_names(points))
     places = places[kind.isin(PLACE_FROM) & places["name"].notna()]
     lowest = places["kind"].map(PLACE_FROM)
-    for zoom in range(min(PLACE_FROM.values()), HIGHEST_ZOOM + 1):
+    for zoom in range(min(PLACE_FROM.values()), MAX_ZOOM + 1):
         yield Band("place_labels", places[lowest <= zoom], (zoom, zoom))
     stops = points[points["railway"].isin(["station", "halt", "tram_stop"])]
     stops = stops[["geometry"]].assign(kind=stops["railway"], **_names(stops))
-    yield Band("public_transport", stops[stops["name"].notna()], (11, HIGHEST_ZOOM))
+    yield Band("public_transport", stops[stops["name"].notna()], (11, MAX_ZOOM))
 
 
 def _names(frame: Any) -> dict[str, Any]:
@@ -263,4 +263,4 @@ def _merged(frame: Any) -> Any:
 def _visible(frame: Any, zooms: tuple[int, int]) -> Any:
     """Return the areas that cover more than a few pixels at the highest of the zooms."""
     pixel = WORLD_METRES / 512 / 2 ** zooms[1]
-    return frame[frame["way_area"] > LEAST_PIXELS * pixel**2]
+    return frame[frame["way_area"] > MIN_PIXELS * pixel**2]

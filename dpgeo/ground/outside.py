@@ -16,14 +16,14 @@ from dpgeo.ground.regions import Bounds
 
 MARKS = ("{z}", "{x}", "{y}")
 
-HIGHEST_ZOOM = 22
+MAX_ZOOM = 22
 
 HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", re.IGNORECASE)
 
 THIS_MACHINE = frozenset({"localhost", "127.0.0.1"})
 """Hosts that may be contacted without encryption."""
 
-LONGEST_ATTRIBUTION = 200
+MAX_ATTRIBUTION_LENGTH = 200
 
 URL, ATTRIBUTION, ZOOMS = (
     "DPGEO_GROUND_URL",
@@ -65,10 +65,10 @@ def read_outside(url: str, attribution: str, zooms: str) -> OutsideGround | None
             "Is missing; say whose data the tiles are, such as © OpenStreetMap contributors.",
             field=ATTRIBUTION,
         )
-    if len(credit) > LONGEST_ATTRIBUTION or not credit.isprintable():
+    if len(credit) > MAX_ATTRIBUTION_LENGTH or not credit.isprintable():
         raise InvalidInput(
             "Must be one line of at most {longest} characters.",
-            longest=LONGEST_ATTRIBUTION,
+            longest=MAX_ATTRIBUTION_LENGTH,
             field=ATTRIBUTION,
         )
     return OutsideGround(
@@ -99,6 +99,6 @@ def _origin(url: str) -> tuple[str, str]:
 
 def _zooms(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,2})-(\d{1,2})", text)
-    if not match or not int(match[1]) <= int(match[2]) <= HIGHEST_ZOOM:
+    if not match or not int(match[1]) <= int(match[2]) <= MAX_ZOOM:
         raise InvalidInput("Must be two zooms, such as 0-14.", field=ZOOMS)
     return int(match[1]), int(match[2])

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from dpgeo.ground.archives import layers_of, metadata, tile_at
+from dpgeo.ground.archives import layer_names, metadata, tile_at
 from dpgeo.ground.regions import Bounds, Region
 from dpgeo.spatial.area import StudyArea, ground_square_kilometres
 from dpgeo.spatial.projection import (
@@ -26,7 +26,7 @@ from dpgeo.spatial.projection import (
     to_mercator,
 )
 
-LEAST_KM2 = 1.0
+MIN_KM2 = 1.0
 """Area in square kilometres of the smallest water that is cut out of a study area."""
 
 SHORE_METRES = 100.0
@@ -36,7 +36,7 @@ COARSE_SHORE_METRES = 2000.0
 SHORE_METRES is for water in basemaps, and COARSE_SHORE_METRES for the sea of Natural Earth.
 """
 
-MOST_TILES = 300
+MAX_TILES = 300
 """Largest number of tiles read from a region; for larger areas, tiles of a lower zoom are read."""
 
 TILE_UNITS = 4096
@@ -49,7 +49,7 @@ LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "se
 Rivers, canals and docks stay, with the bridges over them.
 """
 
-MOST_CORNERS = 15_000
+MAX_CORNERS = 15_000
 
 AROUND_METRES = 5000.0
 
@@ -91,7 +91,7 @@ def subtract_water(
             continue
         layers = _water_layers(folder, region)
         source = f"OpenStreetMap, {region.date}" if region.date else "OpenStreetMap"
-        lakes, coarseness = _water_of(folder, region, layers, part)
+        lakes, coarseness = _clip_water(folder, region, layers, part)
         water.add(_from_shore(lakes, max(SHORE_METRES, coarseness), part), source)
         if "ocean" in layers:
             rest = shapely.difference(rest, part)
@@ -110,11 +110,11 @@ def _surroundings(whole: shapely.Geometry) -> shapely.Geometry:
 
 
 def _water_layers(folder: Path, region: Region) -> list[str]:
-    there = layers_of(metadata(region.tiles_file(folder)))
+    there = layer_names(metadata(region.tiles_file(folder)))
     return [each for each in ("ocean", "water_polygons") if each in there]
 
 
-def _water_of(
+def _clip_water(
     folder: Path, region: Region, layers: Sequence[str], part: shapely.Geometry
 ) -> tuple[shapely.Geometry, float]:
     """Return a region's water within the area `part`, and how coarse its outline is, in metres."""
@@ -140,7 +140,7 @@ def _water_of(
 
 
 def _zoom(region: Region, part: shapely.Geometry) -> int:
-    """Return the region's highest zoom at which at most MOST_TILES tiles cover an area.
+    """Return the region's highest zoom at which at most MAX_TILES tiles cover an area.
 
     `part` is the area, in Web Mercator metres. If more tiles are needed at every zoom, the lowest
     zoom is returned.
@@ -149,7 +149,7 @@ def _zoom(region: Region, part: shapely.Geometry) -> int:
     for zoom in range(region.zooms[1], region.zooms[0], -1):
         left, top = tile_at(west, north, zoom)
         right, bottom = tile_at(east, south, zoom)
-        if (right - left + 1) * (bottom - top + 1) <= MOST_TILES:
+        if (right - left + 1) * (bottom - top + 1) <= MAX_TILES:
             return zoom
     return region.zooms[0]
 
@@ -172,7 +172,7 @@ def _from_shore(
 
     The edge of `within` does not count as a shore.
     """
-    parts = (each for each in _polygons(water) if _square_kilometres(each) >= LEAST_KM2)
+    parts = (each for each in _polygons(water) if _square_kilometres(each) >= MIN_KM2)
     large = shapely.union_all(list(parts))
     strip = metres / _least_scale(within)
     return shapely.difference(large, shapely.buffer(shapely.difference(within, large), strip))
@@ -185,7 +185,7 @@ def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geomet
     """
     tolerance = SHORE_METRES / 10
     plain = shapely.simplify(water, tolerance)
-    most = max(MOST_CORNERS, 2 * shapely.get_num_coordinates(whole))
+    most = max(MAX_CORNERS, 2 * shapely.get_num_coordinates(whole))
     while True:
         wet = shapely.make_valid(_in_degrees(plain))
         if not shapely.intersects(whole, wet):

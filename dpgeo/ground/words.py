@@ -26,7 +26,7 @@ WORD = re.compile(r"[^\W_]+")
 COMPARED = 7
 """Typing errors are found only within this many letters at the beginning of a word."""
 
-LEAST_FORGIVEN = 4
+MIN_FUZZY_LENGTH = 4
 """Length of the shortest word in which a typing error is forgiven."""
 
 

@@ -17,9 +17,9 @@ from typing import Protocol
 import shapely
 
 from dpgeo.ground import names
-from dpgeo.ground.names import RANKS, Found, Place, Row, found_in, score_of
+from dpgeo.ground.names import RANKS, Found, Place, Row, found_in, name_score
 from dpgeo.ground.regions import Bounds
-from dpgeo.ground.words import LEAST_FORGIVEN, fold, is_near, spellings
+from dpgeo.ground.words import MIN_FUZZY_LENGTH, fold, is_near, spellings
 from dpgeo.spatial.named_places import CITY_KILOMETRES, Source, WorldPlaces
 
 CITY_DEGREES = 0.05
@@ -92,10 +92,10 @@ class WorldSearch:
             rows = [each for each in rows if _touches(each[1], box)]
         begun = [f" {word}" for word in words]
         found = [row for keys, row in rows if all(word in keys for word in begun)]
-        if not found and len(words[0]) >= LEAST_FORGIVEN:
+        if not found and len(words[0]) >= MIN_FUZZY_LENGTH:
             found = [row for keys, row in rows if _is_like(words, keys.split())]
         key = " ".join(words)
-        best = sorted(((score_of(row, key), row) for row in found), key=lambda each: -each[0])
+        best = sorted(((name_score(row, key), row) for row in found), key=lambda each: -each[0])
         return [found_in(row, score) for score, row in best[:most]]
 
     def _read(self) -> Iterator[tuple[str, Row]]:

@@ -22,11 +22,11 @@ def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[
     No row is refused for its attributes. Values are compared as text in Unicode's composed form,
     without surrounding blanks.
     """
-    codes = [codes_of(batch.fields[attribute_key(each)], each.values) for each in attributes]
+    codes = [code_values(batch.fields[attribute_key(each)], each.values) for each in attributes]
     return combine(codes, attributes)
 
 
-def codes_of(values: Any, declared_values: Sequence[str]) -> NDArray[np.int64]:
+def code_values(values: Any, declared_values: Sequence[str]) -> NDArray[np.int64]:
     """Return indices (n,) of values among the declared ones; the last index stands for OTHER."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     declared = pa.array(declared_values, pa.string())

@@ -54,7 +54,7 @@ RUN rows, so it is written in several pieces and a person's rows may be in more 
 LEFT_FREE = 2 << 30
 """Number of bytes of disk space that spill files leave free.
 
-It is more than the site needs by default to accept uploads and to start jobs (`DPGEO_LEAST_FREE`).
+It is more than the site needs by default to accept uploads and to start jobs (`DPGEO_MIN_FREE`).
 If spilling left less than that, the public readiness check would reveal when a file is read.
 """
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from dpgeo.core.categories import category_column
-from dpgeo.ingest.attributes import codes_of
+from dpgeo.ingest.attributes import code_values
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.schema import Schema, category_key
 
@@ -28,6 +28,6 @@ def category_codes(batch: Batch, schema: Schema) -> list[Any]:
     A category's last code stands for OTHER.
     """
     return [
-        pa.array(codes_of(batch.fields[category_key(each)], each.values).astype(np.uint8))
+        pa.array(code_values(batch.fields[category_key(each)], each.values).astype(np.uint8))
         for each in schema.categories
     ]

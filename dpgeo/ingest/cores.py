@@ -13,7 +13,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-MOST_THREADS = 8
+MAX_THREADS = 8
 """Largest number of threads that work on parts of a file.
 
 Each thread holds a part in memory, and more threads would mostly wait for the interpreter.
@@ -21,13 +21,13 @@ Each thread holds a part in memory, and more threads would mostly wait for the i
 
 
 def thread_count() -> int:
-    """Return how many threads to use: as many as Arrow uses, but at most MOST_THREADS.
+    """Return how many threads to use: as many as Arrow uses, but at most MAX_THREADS.
 
     Sandboxes lower Arrow's number.
     """
     import pyarrow as pa
 
-    return min(int(pa.cpu_count()), MOST_THREADS)
+    return min(int(pa.cpu_count()), MAX_THREADS)
 
 
 def in_order(tasks: Iterable[Callable[[], T]], threads: int | None = None) -> Iterator[T]:

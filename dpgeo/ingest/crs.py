@@ -24,7 +24,7 @@ WGS84 = "EPSG:4326"
 IN_DEGREES = {WGS84, "OGC:CRS84"}
 THE_FILE = Phrase("The file")
 
-MOST_SYSTEMS = 40
+MAX_SYSTEMS = 40
 """Maximum number of projected systems that a preview tries."""
 
 CODE = re.compile(r"(?:EPSG|ESRI|OGC):[A-Z0-9]{1,12}")
@@ -146,7 +146,7 @@ def likely_systems(bounds: Bounds) -> list[str]:
 
     usual = sorted((info for info in infos if not info.deprecated and info.area_of_use), key=rank)
     codes = dict.fromkeys(f"EPSG:{info.code}" for info in usual if info.code.isdecimal())
-    return [*list(codes)[:MOST_SYSTEMS], "EPSG:3857"]
+    return [*list(codes)[:MAX_SYSTEMS], "EPSG:3857"]
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ from dpgeo.ingest.csv_lines import Lines
 from dpgeo.ingest.formats import BYTE_ORDER_MARK
 from dpgeo.ingest.header import check_names, positions, with_groups
 from dpgeo.ingest.layout import PLAIN, Layout, unnamed_columns
-from dpgeo.ingest.report import LONGEST_EXAMPLE, MAX_LINE_BYTES, Reason, Tally, shorten
+from dpgeo.ingest.report import MAX_EXAMPLE_LENGTH, MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
 from dpgeo.ingest.text import cut_text, mask, trimmed
 from dpgeo.ingest.text_bytes import TextBytes, open_text
@@ -274,7 +274,7 @@ class _LineStarts:
 
     def __getitem__(self, index: int) -> bytes:
         start, end = int(self._lines.starts[index]), int(self._lines.ends[index])
-        return self._lines.block[start : min(end, start + 4 * LONGEST_EXAMPLE)]
+        return self._lines.block[start : min(end, start + 4 * MAX_EXAMPLE_LENGTH)]
 
 
 READER = Reader(read_csv, read_head, sample_csv, has_layouts=True)

@@ -54,7 +54,7 @@ def is_packed(path: Path) -> bool:
     return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
 
 
-def packing_of(path: Path) -> str:
+def find_packing(path: Path) -> str:
     """Return how a file is packed, as a suggestion: "gz", "zip" or "". Spreadsheets count as "".
 
     Raises InvalidInput (field "file") for an archive that cannot be opened.
@@ -93,7 +93,7 @@ def unpack(
     for files that are not packed properly.
     """
     if packing is None:
-        packing = packing_of(path)
+        packing = find_packing(path)
     if packing == "gz":
         target = folder / "unpacked"
         with _readable(), path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as content:

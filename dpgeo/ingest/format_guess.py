@@ -36,10 +36,10 @@ The formats are the days of spreadsheets, and seconds, milliseconds and microsec
 """
 
 NANOSECONDS = 3e17
-LARGEST_METRES = 18e6
+MAX_METRES = 18e6
 """Upper limit on projected coordinates in metres; scaled degrees (e7, e6) are mostly larger."""
 
-LEAST = 0.005
+MIN_SHARE = 0.005
 """Share of a column's values that a second or later format must add to be suggested too."""
 
 
@@ -68,7 +68,7 @@ def guess_time(texts: pa.Array, time_zone: str = "UTC") -> TimeGuess:
     while left.any():
         shares = {code: (fits & left).sum() for code, fits in fitting.items()}
         best = max(shares, key=lambda code: shares[code])
-        if shares[best] <= LEAST * len(texts):
+        if shares[best] <= MIN_SHARE * len(texts):
             break
         chosen.append(best)
         left &= ~fitting[best]
@@ -154,14 +154,14 @@ def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float)
 def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
     """Return "e6" or "e7" if pairs of whole numbers seem to be degrees in that format, else "".
 
-    The medians of their absolute values decide. Below LARGEST_METRES they may be metres. Otherwise
+    The medians of their absolute values decide. Below MAX_METRES they may be metres. Otherwise
     the format is "e6" if that gives valid degrees, or else "e7" if that does.
     """
     pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
     if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
         return ""
     latitude, longitude = (float(np.median(np.abs(values))) for values in pairs)
-    if max(latitude, longitude) < LARGEST_METRES or latitude > 90e7 or longitude > 180e7:
+    if max(latitude, longitude) < MAX_METRES or latitude > 90e7 or longitude > 180e7:
         return ""
     return "e6" if latitude <= 90e6 and longitude <= 180e6 else "e7"
 

@@ -40,7 +40,7 @@ class Form:
         return bool(self.packing) or self.format.sandboxed
 
 
-def form_of(code: str) -> Form:
+def find_form(code: str) -> Form:
     """Return the form (format and packing) that a code such as "csv.gz" stands for.
 
     Raises InvalidInput (field "columns.file_format") if there is none.
@@ -83,6 +83,6 @@ def fits_name(file_name: str, code: str) -> bool:
     named = form_by_name(file_name)
     if not (named and code) or named == code:
         return True
-    told, declared = form_of(named), form_of(code)
+    told, declared = find_form(named), find_form(code)
     headers = told.format.has_header or declared.format.has_header
     return told.packing == declared.packing and not headers

@@ -15,8 +15,8 @@ from dpgeo.ingest import sandbox
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.cores import in_order
 from dpgeo.ingest.decompress import Part
-from dpgeo.ingest.forms import form_of
-from dpgeo.ingest.parts import reader_of
+from dpgeo.ingest.forms import find_form
+from dpgeo.ingest.parts import find_reader
 from dpgeo.ingest.persons import Known
 from dpgeo.ingest.report import Reason, Report, Tally
 from dpgeo.ingest.schema import Schema
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SECONDS_BETWEEN_REPORTS = 0.25
-LONGEST_WAIT = 12 * 3600
+MAX_WAIT = 12 * 3600
 """Seconds after which a file's process is stopped: a job is not held for longer either."""
 
 
@@ -106,7 +106,7 @@ def batches_of(
 ) -> Iterator[tuple[Schema, Batch]]:
     """Yield the batches of unpacked files, each with the declaration."""
     declared = schema.columns.file_format
-    reader = reader_of(parts, form_of(declared).format if declared else None)
+    reader = find_reader(parts, find_form(declared).format if declared else None)
     for batch in reader.rows(parts[0].path, schema.wanted, tally, schema.columns):
         yield schema, batch
 
@@ -156,7 +156,7 @@ def _read_in_sandbox(
     }
     with tempfile.TemporaryDirectory(dir=folder, prefix=".reading-") as own:
         return sandbox.run(
-            "ingest", request, Path(own), store.tell, read, take=take, limit=LONGEST_WAIT
+            "ingest", request, Path(own), store.tell, read, take=take, limit=MAX_WAIT
         )
 
 

@@ -26,10 +26,10 @@ STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
 RESULT = "layer.geojson"
 """Name of the file that the sandbox's worker writes, the layer as GeoJSON."""
 
-LARGEST_RESULT = 64 << 20
+MAX_RESULT = 64 << 20
 """Largest such file in bytes. Parsed, it takes up to twenty times as much memory here."""
 
-LONGEST_WAIT = 300
+MAX_WAIT = 300
 """Seconds after which reading is given up because the machine is too busy. `sandbox_worker` limits
 the processor time.
 """
@@ -82,14 +82,14 @@ def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str
             raise InvalidInput(refusal.phrase, field="file_crs") from None
     request = {"source": str(path.absolute()), "choices": choices.to_json()}
     sandbox.run(
-        "layer", request, folder, lambda done, total: None, str, silence=inf, limit=LONGEST_WAIT
+        "layer", request, folder, lambda done, total: None, str, silence=inf, limit=MAX_WAIT
     )
     result = folder / RESULT
-    if result.stat().st_size > LARGEST_RESULT:
+    if result.stat().st_size > MAX_RESULT:
         raise InvalidInput(
             "As GeoJSON, the layer takes more than {most} MiB; simplify the outlines, and leave "
             "out columns of text.",
-            most=LARGEST_RESULT >> 20,
+            most=MAX_RESULT >> 20,
             field="file",
         )
     document = sandbox.understand(json.loads, result.read_bytes())

@@ -35,7 +35,7 @@ from dpgeo.ingest.layer_file import FLATGEOBUF, PARQUET, RESULT, SQLITE, LayerCh
 from dpgeo.spatial.antimeridian import cut_at_180
 from dpgeo.spatial.density import AMOUNTS
 from dpgeo.spatial.projection import MAX_LATITUDE
-from dpgeo.spatial.zones import KEY_PROPERTIES, MOST_CORNERS, MOST_ZONES, NAME_PROPERTIES
+from dpgeo.spatial.zones import KEY_PROPERTIES, MAX_CORNERS, MAX_ZONES, NAME_PROPERTIES
 
 if TYPE_CHECKING:
     from geopandas import GeoDataFrame
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 DRIVERS = ("ESRI Shapefile", "GPKG", "FlatGeobuf")
 SUFFIXES = {SQLITE: ".gpkg", FLATGEOBUF: ".fgb", PARQUET: ".parquet"}
 
-MOST_FEATURES = 200_000
-MOST_READ_CORNERS = 5_000_000
+MAX_FEATURES = 200_000
+MAX_INPUT_CORNERS = 5_000_000
 """Largest numbers of features and of vertices in a file, each larger than a layer may have.
 
 A file may cover a whole country, of which a layer takes the part in the study area.
 """
 
-MOST_UNPACKED = 1 << 30
+MAX_UNPACKED_BYTES = 1 << 30
 """Maximum size of a layer's files after unpacking, in bytes."""
 
 NOWHERE = "http://127.0.0.1:9"
@@ -89,7 +89,7 @@ def convert_layer(source: Path, choices: LayerChoices, folder: Path) -> None:
     columns = _columns(table, choices)
     if not len(table):
         raise InvalidInput("The layer has no features; choose another.", field="file")
-    if shapely.get_num_coordinates(table.geometry.array).sum() > MOST_READ_CORNERS:
+    if shapely.get_num_coordinates(table.geometry.array).sum() > MAX_INPUT_CORNERS:
         raise InvalidInput(TOO_LARGE, field="file", **LIMITS)
     with _undamaged():
         table = _in_degrees(table, choices)
@@ -103,7 +103,7 @@ def _recognise(source: Path, folder: Path) -> tuple[Path, str]:
     """Unpack a file if necessary; return it under a name with its format's suffix."""
     path, others = source, []
     if is_packed(source):
-        part, *others = unpack(source, "layer", folder, lambda: None, largest=MOST_UNPACKED)
+        part, *others = unpack(source, "layer", folder, lambda: None, largest=MAX_UNPACKED_BYTES)
         path = part.path
     if path.suffix == ".shp":
         if not all(path.with_suffix(each).exists() for each in (".shx", ".dbf")):
@@ -162,7 +162,7 @@ def _read(path: Path, suffix: str, choices: LayerChoices) -> GeoDataFrame:
     import pyarrow.parquet
 
     if suffix == ".parquet":
-        if pyarrow.parquet.ParquetFile(path).metadata.num_rows > MOST_FEATURES:
+        if pyarrow.parquet.ParquetFile(path).metadata.num_rows > MAX_FEATURES:
             raise InvalidInput(TOO_LARGE, field="file", **LIMITS)
         try:
             return geopandas.read_parquet(path)
@@ -179,10 +179,10 @@ def _read(path: Path, suffix: str, choices: LayerChoices) -> GeoDataFrame:
         options = {"layer": _layer_of(path, choices.layer), "LIST_ALL_TABLES": "NO"}
     elif choices.layer:
         raise InvalidInput("Leave this out: only a GeoPackage has layers.", field="file_layer")
-    table = geopandas.read_file(path, engine="pyogrio", rows=MOST_FEATURES + 1, **options)
+    table = geopandas.read_file(path, engine="pyogrio", rows=MAX_FEATURES + 1, **options)
     if not isinstance(table, geopandas.GeoDataFrame):
         raise InvalidInput("The layer has no geometry; choose another.", field="file")
-    if len(table) > MOST_FEATURES:
+    if len(table) > MAX_FEATURES:
         raise InvalidInput(TOO_LARGE, field="file", **LIMITS)
     return table
 
@@ -191,7 +191,7 @@ TOO_LARGE = (
     "The file has more than {features:,} features or {corners:,} corners; cut it to the study area "
     "or simplify it."
 )
-LIMITS = {"features": MOST_FEATURES, "corners": MOST_READ_CORNERS}
+LIMITS = {"features": MAX_FEATURES, "corners": MAX_INPUT_CORNERS}
 
 
 def _layer_of(path: Path, wanted: str) -> str:
@@ -269,7 +269,7 @@ def _columns(table: GeoDataFrame, choices: LayerChoices) -> list[str]:
 
 def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
     """Convert geometries to degrees and repair invalid ones. Raises InvalidInput."""
-    stated, declared = _system_of(table), choices.crs and clean_crs(choices.crs)
+    stated, declared = _coordinate_system(table), choices.crs and clean_crs(choices.crs)
     if stated is None and not declared:
         raise InvalidInput(
             "The file does not say in which coordinate system it is; give its code, such as "
@@ -298,7 +298,7 @@ def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
     return in_degrees.set_geometry(repair(in_degrees.geometry.array.to_numpy().copy()), crs=4326)
 
 
-def _system_of(table: GeoDataFrame) -> Any:
+def _coordinate_system(table: GeoDataFrame) -> Any:
     """Return the coordinate system that a file states.
 
     Returns None if it states none, an undefined one, or one that is not for positions on Earth.
@@ -334,19 +334,19 @@ def _in_reach(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
     feature nearer to a pole than maps reach, such as Antarctica.
     """
     shapes = table.geometry.array.to_numpy()
-    few = len(table) <= MOST_ZONES and shapely.get_num_coordinates(shapes).sum() <= MOST_CORNERS
+    few = len(table) <= MAX_ZONES and shapely.get_num_coordinates(shapes).sum() <= MAX_CORNERS
     if few and np.nanmax(np.abs(shapely.bounds(shapes)[:, 1::2]), initial=0) <= MAX_LATITUDE:
         return table
     table = table[shapely.intersects(shapes, shapely.box(*choices.bounds))]
     corners = int(shapely.get_num_coordinates(table.geometry.array.to_numpy()).sum())
-    if len(table) > MOST_ZONES or corners > MOST_CORNERS:
+    if len(table) > MAX_ZONES or corners > MAX_CORNERS:
         raise InvalidInput(
             "In the study area the file has {count:,} features with {corners:,} corners; give at "
             "most {most:,} with {most_corners:,}: simplify it, or use a grid.",
             count=len(table),
             corners=corners,
-            most=MOST_ZONES,
-            most_corners=MOST_CORNERS,
+            most=MAX_ZONES,
+            most_corners=MAX_CORNERS,
             field="file",
         )
     if not len(table):

@@ -20,7 +20,7 @@ ledna února března dubna května června července srpna září října listo
 januára februára marca apríla mája júna júla augusta septembra októbra novembra decembra
 január február március április május június július augusztus szeptember október november december
 """
-SHORTEST = 3
+MIN_LENGTH = 3
 
 
 def _spellings() -> dict[str, int]:
@@ -28,7 +28,7 @@ def _spellings() -> dict[str, int]:
     months: dict[str, set[int]] = defaultdict(set)
     for line in NAMES.strip().splitlines():
         for number, name in enumerate(line.split(), start=1):
-            for length in range(SHORTEST, len(name) + 1):
+            for length in range(MIN_LENGTH, len(name) + 1):
                 months[name[:length]].add(number)
     return {name: min(numbers) for name, numbers in months.items() if len(numbers) == 1} | {
         "sept": 9,

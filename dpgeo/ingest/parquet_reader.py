@@ -26,7 +26,7 @@ from dpgeo.phrases import Phrase
 
 BATCH_ROWS = 32_768
 BATCH_BYTES = 32 << 20
-FEWEST_ROWS = 4_096
+MIN_ROWS = 4_096
 DICTIONARY_BYTES = 4 << 20
 MAX_FOOTER_BYTES = 64 << 20
 SAMPLE_GROUPS = 64
@@ -297,9 +297,9 @@ def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
 
 
 def _affordable_rows(metadata: Any) -> int:
-    """Return how many rows to read at a time: some 32 MiB, but at least FEWEST_ROWS."""
+    """Return how many rows to read at a time: some 32 MiB, but at least MIN_ROWS."""
     widest = max((size / max(rows, 1) for size, rows in _group_sizes(metadata)), default=1)
-    return max(FEWEST_ROWS, int(BATCH_BYTES / max(widest, 1)))
+    return max(MIN_ROWS, int(BATCH_BYTES / max(widest, 1)))
 
 
 def _plain(column: Any) -> Any:

@@ -47,7 +47,7 @@ def format_of(parts: Sequence[Part]) -> InputFormat:
     return form
 
 
-def reader_of(parts: Sequence[Part], declared: InputFormat | None = None) -> Reader:
+def find_reader(parts: Sequence[Part], declared: InputFormat | None = None) -> Reader:
     """Return a reader of the files in the declared format, or else in the recognised one.
 
     Raises InvalidInput if no format is declared and the files are not all of one format.

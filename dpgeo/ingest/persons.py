@@ -50,7 +50,7 @@ Its first half is the organisation's key and its second half the dataset's.
 """
 
 
-MOST_KNOWN = 1 << 16
+MAX_KNOWN_HASHES = 1 << 16
 """Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each.
 
 A larger table would not fit into the processor's caches, and finding a hash would take longer.
@@ -137,10 +137,10 @@ def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
     that share `known` take turns: the interpreter would not let them hash at the same time anyway.
     """
     with _HASHING:
-        if len(known) + len(names) > MOST_KNOWN and not _often_known(names, known):
+        if len(known) + len(names) > MAX_KNOWN_HASHES and not _often_known(names, known):
             return _digests(names, key)
         fresh = [name for name in names if name not in known]
-        if len(known) + len(fresh) > MOST_KNOWN:
+        if len(known) + len(fresh) > MAX_KNOWN_HASHES:
             return _digests(names, key)
         known.update(zip(fresh, _each(_digests(fresh, key)), strict=True))
         return b"".join(map(known.__getitem__, names))

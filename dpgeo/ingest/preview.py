@@ -20,7 +20,7 @@ from dpgeo.ingest.understanding import Understanding
 from dpgeo.phrases import Phrase
 
 ROWS_SHOWN = 20
-LONGEST_WAIT = 300
+MAX_WAIT = 300
 """Seconds after which a preview is abandoned because the machine is too busy.
 
 The limit on processor time, for files that take too much work, is in `sandbox_worker`.
@@ -114,7 +114,7 @@ def preview(
             lambda done, total: None,
             Preview.from_json,
             silence=inf,
-            limit=LONGEST_WAIT,
+            limit=MAX_WAIT,
         )
 
 
@@ -126,10 +126,10 @@ def preview_here(
     Raises InvalidInput (field "file").
     """
     from dpgeo.ingest.column_guess import hints, suggest
-    from dpgeo.ingest.parts import reader_of
+    from dpgeo.ingest.parts import find_reader
     from dpgeo.ingest.understand import understand
 
-    reader, path = reader_of(parts, form.format), parts[0].path
+    reader, path = find_reader(parts, form.format), parts[0].path
     head = reader.first_rows(path, None if columns is None else columns.layout)
     head = replace(head, file_format=form.code)
     suggested = suggest(head.names, head.geometry, head.crs)

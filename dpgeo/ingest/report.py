@@ -15,8 +15,8 @@ from dpgeo.blanks import BLANKS
 from dpgeo.phrases import translatable
 
 EXAMPLES_PER_REASON = 5
-LONGEST_EXAMPLE = 60
-LARGEST_NUMBER = (1 << 63) - 1
+MAX_EXAMPLE_LENGTH = 60
+MAX_NUMBER = (1 << 63) - 1
 MAX_LINE_BYTES = 65_536
 MAX_FIELD_BYTES = 1_000
 
@@ -124,7 +124,7 @@ class Report:
         shown = Counter(each.reason for each in self.examples)
         numbers = [self.read, self.accepted, *self.refused.values()]
         return (
-            all(type(each) is int and 0 <= each <= LARGEST_NUMBER for each in numbers)
+            all(type(each) is int and 0 <= each <= MAX_NUMBER for each in numbers)
             and self.accepted + sum(self.refused.values()) == self.read
             and self.refused.keys() <= reasons
             and all(shown[each] <= EXAMPLES_PER_REASON and each in self.refused for each in shown)
@@ -192,16 +192,16 @@ class Tally:
 
 
 def shorten(value: object) -> str:
-    """Return a value as text of at most `LONGEST_EXAMPLE` characters.
+    """Return a value as text of at most `MAX_EXAMPLE_LENGTH` characters.
 
     Blanks other than spaces are written as their code points, since nobody sees them. Control
     characters and others that cannot be printed are replaced.
     """
     if isinstance(value, bytes):
-        value = value[: 4 * LONGEST_EXAMPLE].decode(errors="replace")
+        value = value[: 4 * MAX_EXAMPLE_LENGTH].decode(errors="replace")
     text = "" if value is None else str(value)
-    if len(text) > LONGEST_EXAMPLE:
-        text = text[: LONGEST_EXAMPLE - 1] + "…"
+    if len(text) > MAX_EXAMPLE_LENGTH:
+        text = text[: MAX_EXAMPLE_LENGTH - 1] + "…"
     return "".join(letter if letter.isprintable() else _written(letter) for letter in text)
 
 

@@ -22,7 +22,7 @@ from dpgeo.core.categories import category_column
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import measure_column
 from dpgeo.ingest.canonical import NamedRows, declared_schema
-from dpgeo.ingest.report import LARGEST_NUMBER, MAX_FIELD_BYTES
+from dpgeo.ingest.report import MAX_FIELD_BYTES, MAX_NUMBER
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.text import text_bytes
 from dpgeo.ingest.times import EARLIEST, LATEST
@@ -62,7 +62,7 @@ def unpacked(message: Mapping[str, Any], content: bytes, schema: Schema) -> Name
     if schema.unit is Unit.PERSON:
         ends, text = arrays.take(names, np.int32), arrays.take(letters, np.uint8)
         persons = _persons(ends, text, arrays.take(size, np.int32))
-    numbers = arrays.take(size, np.int64, (0, LARGEST_NUMBER))
+    numbers = arrays.take(size, np.int64, (0, MAX_NUMBER))
     limits = dict(_limits(schema))
     stated = {"time": bool(schema.columns.time), "attributes": bool(schema.attributes)}
     columns = []

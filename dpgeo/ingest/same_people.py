@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.ingest.canonical_writer import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
-FEWEST = 100
+MIN_PEOPLE = 100
 """Smallest number of persons in a dataset that is compared with another one.
 
 In a smaller dataset, the answer (many shared persons, or not) could point to a single person.
@@ -32,7 +32,7 @@ MANY = Fraction(1, 10)
 It is the share of the smaller dataset's persons who are in the other dataset too.
 """
 
-MOST_HASHES = 1 << 20
+MAX_HASHES = 1 << 20
 """Maximum number of hashes held for a dataset.
 
 Of a larger dataset the smallest hashes are held, which are a random sample of its persons.
@@ -46,7 +46,7 @@ class People:
     """Persons in canonical files.
 
     `hashes` are their distinct hashes that are at most `limit`, in ascending order: all of them,
-    or a random sample of MOST_HASHES if there are more.
+    or a random sample of MAX_HASHES if there are more.
     """
 
     paths: tuple[Path, ...]
@@ -68,19 +68,19 @@ def people_of(paths: Sequence[Path], key: bytes) -> People:
     for batch in _batches(paths, key):
         batch = batch[batch <= np.uint64(limit)]
         waiting.append(batch[~_among(batch, hashes)])
-        if sum(map(len, waiting)) > MOST_HASHES:
+        if sum(map(len, waiting)) > MAX_HASHES:
             hashes, limit = _smallest(hashes, waiting, limit)
             waiting = []
     return People(tuple(paths), key, *_smallest(hashes, waiting, limit))
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` hashes, and a limit up to which all hashes are kept."""
+    """Return the smallest `MAX_HASHES` hashes, and a limit up to which all hashes are kept."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
-    if len(every) <= MOST_HASHES:
+    if len(every) <= MAX_HASHES:
         return every, limit
-    return every[:MOST_HASHES], int(every[MOST_HASHES - 1])
+    return every[:MAX_HASHES], int(every[MAX_HASHES - 1])
 
 
 def share_many(one: People, other: People) -> bool:
@@ -89,7 +89,7 @@ def share_many(one: People, other: People) -> bool:
     Returns False unless each of them has at least 100 persons.
     """
     small, large = sorted((one, other), key=lambda people: people.number)
-    if small.number < FEWEST:
+    if small.number < MIN_PEOPLE:
         return False
     limit = np.uint64(min(small.limit, large.limit))
     if small.limit == 2**64 - 1 and large.limit < small.limit:

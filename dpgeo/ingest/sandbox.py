@@ -61,7 +61,7 @@ names that its reader accepts, less than this.
 
 CHUNK_BYTES = 1 << 20
 
-LARGEST_NUMBER = (1 << 63) - 1
+MAX_NUMBER = (1 << 63) - 1
 MAX_ERRNO = 4_095
 
 LEFT_FREE = 512 << 20
@@ -227,7 +227,7 @@ def _message(line: bytes) -> tuple[dict[str, Any], int]:
 def _progress(numbers: Any) -> tuple[int, int]:
     """Return how much is done, and of how much. Raises ValueError or TypeError."""
     done, total = (operator.index(each) for each in numbers)
-    if not (0 <= done <= LARGEST_NUMBER and 0 <= total <= LARGEST_NUMBER):
+    if not (0 <= done <= MAX_NUMBER and 0 <= total <= MAX_NUMBER):
         raise ValueError(done)
     return done, total
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from dpgeo.ingest.confinement import limit
 from dpgeo.ingest.context import Context
-from dpgeo.ingest.decompress import MAX_BYTES, Part, packing_of, unpack
-from dpgeo.ingest.forms import Form, form_of
+from dpgeo.ingest.decompress import MAX_BYTES, Part, find_packing, unpack
+from dpgeo.ingest.forms import Form, find_form
 from dpgeo.ingest.ingestion import batches_of, read_batches
 from dpgeo.ingest.layer_file import LayerChoices
-from dpgeo.ingest.layer_reader import MOST_UNPACKED, convert_layer, restrict_drivers
+from dpgeo.ingest.layer_reader import MAX_UNPACKED_BYTES, convert_layer, restrict_drivers
 from dpgeo.ingest.parts import format_of
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.report import Tally
@@ -41,7 +41,7 @@ The largest files take an hour or two.
 """
 
 PROCESSOR_SECONDS = {"preview": PREVIEW_SECONDS, "ingest": INGEST_SECONDS, "layer": PREVIEW_SECONDS}
-FILE_BYTES = {"preview": MAX_BYTES, "ingest": MAX_BYTES, "layer": MOST_UNPACKED}
+FILE_BYTES = {"preview": MAX_BYTES, "ingest": MAX_BYTES, "layer": MAX_UNPACKED_BYTES}
 """Largest file that each task may write, in bytes: no good file takes more when it is unpacked."""
 
 Say = Callable[..., None]
@@ -51,7 +51,7 @@ Say = Callable[..., None]
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack a file and preview its first rows."""
     source, name, declared = Path(request["source"]), request["file_name"], request["file_format"]
-    packing = form_of(declared).packing if declared else packing_of(source)
+    packing = find_form(declared).packing if declared else find_packing(source)
 
     def unpacked(enough: int) -> list[Part]:
         return unpack(
@@ -65,7 +65,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
         )
 
     parts = unpacked(PREVIEW_BYTES)
-    form = form_of(declared) if declared else Form(format_of(parts), packing)
+    form = find_form(declared) if declared else Form(format_of(parts), packing)
     if form.format.sandboxed:
         parts = unpacked(MAX_BYTES)
     columns = request["columns"] and Columns.from_json(request["columns"])
@@ -85,7 +85,7 @@ def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
         request["file_name"],
         Path.cwd(),
         lambda: say({"progress": [0, 0]}),
-        packing=form_of(declared).packing if declared else None,
+        packing=find_form(declared).packing if declared else None,
     )
     tally = Tally()
     pack = partial(packed, schema=schema)

@@ -27,7 +27,7 @@ POINT_TYPES = {1, 11, 21}
 MULTIPOINT_TYPES = {8, 18, 28}
 """Types of shapes with any number of points; programs write such layers even of single points."""
 NULL = 0
-LARGEST_STATED = 1 << 16
+MAX_STATED = 1 << 16
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def _crs(path: Path) -> str:
     stated = path.with_suffix(".prj")
     if not stated.exists():
         return ""
-    text = stated.read_bytes()[:LARGEST_STATED].decode("utf-8", "replace").strip()
+    text = stated.read_bytes()[:MAX_STATED].decode("utf-8", "replace").strip()
     if not text.upper().startswith(("GEOGCS", "PROJCS", "GEOGCRS", "PROJCRS")):
         return ""
     try:

@@ -12,7 +12,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import marked_encoding
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.formats import FORMATS, InputFormat, Start
-from dpgeo.ingest.forms import Form, form_of
+from dpgeo.ingest.forms import Form, find_form
 from dpgeo.phrases import translatable
 
 HEAD_BYTES = 4_096
@@ -62,7 +62,7 @@ def form_read_here(source: Path, file_name: str, file_format: str) -> Form | Non
     read it outside the sandbox.
     """
     if file_format:
-        form = form_of(file_format)
+        form = find_form(file_format)
     elif is_packed(source):
         return None
     else:

@@ -53,7 +53,7 @@ EXAMPLES = 3
 POSITIONS = 50
 """Number of positions that are tried in every likely coordinate system."""
 
-MOST_ALTERNATIVES = 4
+MAX_ALTERNATIVES = 4
 FURTHER_FORMATS = (
     "", "comma", "degrees", "degrees-ost", "degrees-ouest", "packed", "grouped", "e7", "e6",
 )  # fmt: skip
@@ -329,7 +329,7 @@ def _alternatives(
             meaning = (other.crs, *times, tried.meaning)
             different.setdefault(meaning, Reading(label, other, accepted))
     best = sorted(different.values(), key=lambda each: -each.accepted)
-    yield from best[:MOST_ALTERNATIVES]
+    yield from best[:MAX_ALTERNATIVES]
 
 
 def _variants(
@@ -350,7 +350,7 @@ def _variants(
                 yield label, replace(columns, time_format=code)
         yield Phrase("Without times"), replace(columns, time="", clock="", time_format="")
     if columns.crs == WGS84 and context.area is not None:
-        for code in islice(_fitting_systems(sample, context.area), MOST_ALTERNATIVES):
+        for code in islice(_fitting_systems(sample, context.area), MAX_ALTERNATIVES):
             label = Phrase("Coordinates in {system}", system=crs_name(code))
             yield label, replace(columns, crs=code)
 

@@ -23,7 +23,7 @@ from dpgeo.ingest.report import MAX_FIELD_BYTES, MAX_LINE_BYTES, Reason
 
 BLOCK_BYTES = 1 << 16
 MAX_DEPTH = 64
-MOST_NAMES = 1_000
+MAX_NAMES = 1_000
 GPX_NAMES = ["latitude", "longitude", "time", "track", "name", "elevation", "kind"]
 TCX_VALUES = {
     "LatitudeDegrees": "latitude",
@@ -185,7 +185,7 @@ class KmlPoints(Points):
             self._times.append(text)
         elif parent == "Placemark" and name in {"name", "description"}:
             self._mark[name] = text
-        elif name in {"value", "SimpleData"} and self._data and len(self._mark) < MOST_NAMES:
+        elif name in {"value", "SimpleData"} and self._data and len(self._mark) < MAX_NAMES:
             self._mark[self._data] = text
 
     def _finish(self, mark: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from dpgeo.accounts.admin_access import OrganisationScoped
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.jobs.models import Job
 
 
@@ -23,7 +23,7 @@ class JobAdmin(OrganisationScoped):
         """Return the jobs of the uploads and releases of the user's organisations."""
         if request.user.is_superuser:
             return Job.objects.all()
-        mine = organisations_of(request.user)
+        mine = visible_organisations(request.user)
         return Job.objects.filter(
             Q(release__dataset__organisation__in=mine) | Q(upload__dataset__organisation__in=mine)
         ).distinct()

@@ -1,6 +1,6 @@
 """Free space on the file systems that hold this installation's folders.
 
-If less than `DPGEO_LEAST_FREE` is free, nothing new is accepted and no job starts. What was already
+If less than `DPGEO_MIN_FREE` is free, nothing new is accepted and no job starts. What was already
 accepted can then be finished, the database can still be written, and an operator can still sign in.
 
 Privacy argument. The free space depends on the sizes of private files. Nobody may measure it by
@@ -70,13 +70,13 @@ def read_disk_space() -> Reading:
 
 @register()
 def check_least_free(**_: Any) -> list[CheckMessage]:
-    """Check that DPGEO_LEAST_FREE is a number of bytes or a percentage."""
+    """Check that DPGEO_MIN_FREE is a number of bytes or a percentage."""
     try:
         least_free(0)
     except ValueError:
         return [
             Error(
-                "DPGEO_LEAST_FREE is neither a number of bytes nor a percentage.",
+                "DPGEO_MIN_FREE is neither a number of bytes nor a percentage.",
                 hint="Give a number such as 536870912, or per cent such as 5%.",
                 id="dpgeo.jobs.E001",
             )
@@ -89,7 +89,7 @@ def least_free(total: int) -> int:
 
     Raises ValueError for an invalid setting.
     """
-    text = str(settings.DPGEO_LEAST_FREE).strip()
+    text = str(settings.DPGEO_MIN_FREE).strip()
     if text.endswith("%"):
         percent = float(text.removesuffix("%"))
         if not 0 <= percent < 100:

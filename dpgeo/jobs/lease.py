@@ -19,7 +19,7 @@ from structlog.contextvars import bound_contextvars
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs import services
 from dpgeo.jobs.disk_space import read_disk_space
-from dpgeo.jobs.outages import Outage, outage_of
+from dpgeo.jobs.outages import Outage, find_outage
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.phrases import Phrase
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 15.0
 """Seconds between renewals: a quarter of the lease's length, so that three renewals may fail."""
 
-LONGEST_HOLD_SECONDS = 12 * 3600.0
+MAX_HOLD_SECONDS = 12 * 3600.0
 """Seconds after which the lease is no longer renewed, so that a hung worker is replaced."""
 
 POSTPONE_SECONDS = 5.0
@@ -116,7 +116,7 @@ class JobLease:
         services.job_set_drawing(job_id=self.job_id, lease=self.token)
 
     def _keep_renewing(self) -> None:
-        end = time.monotonic() + LONGEST_HOLD_SECONDS
+        end = time.monotonic() + MAX_HOLD_SECONDS
         try:
             while not self._closed.wait(HEARTBEAT_SECONDS) and time.monotonic() < end:
                 try:
@@ -177,7 +177,7 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
     except Exception as error:
         place = "".join(traceback.format_tb(error.__traceback__))
         logger.error("a job broke down: %s\n%s", type(error).__name__, place)
-        if outage_of(error) in WAITS and not lease.unstored_draw:
+        if find_outage(error) in WAITS and not lease.unstored_draw:
             _postpone(lease)
         else:
             services.job_return(**names)
@@ -190,6 +190,6 @@ def _postpone(lease: JobLease) -> None:
             services.job_postpone(job_id=lease.job_id, lease=lease.token)
             return
         except DatabaseError as error:
-            if outage_of(error) is None:
+            if find_outage(error) is None:
                 raise
             time.sleep(POSTPONE_SECONDS)

@@ -12,7 +12,7 @@ from django.db import models
 from django.utils import timezone
 
 from dpgeo.jobs.phrase_field import PhraseField, read_phrase
-from dpgeo.jobs.slots import slot_of
+from dpgeo.jobs.slots import public_slot
 from dpgeo.phrases import Phrase
 
 
@@ -71,7 +71,7 @@ class Job(models.Model):
     @property
     def end_shown_at(self) -> datetime | None:
         """Time at which API keys learn that the job has ended, or None if it has not ended."""
-        return self.finished_at and slot_of(self.submitted_at, self.finished_at)
+        return self.finished_at and public_slot(self.submitted_at, self.finished_at)
 
     @property
     def is_end_shown(self) -> bool:

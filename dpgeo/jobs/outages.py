@@ -63,7 +63,7 @@ Some libraries quote it in their errors without passing on the error code.
 """
 
 
-def outage_of(error: BaseException | None) -> Outage | None:
+def find_outage(error: BaseException | None) -> Outage | None:
     """Return the outage that an error or one of its causes indicates, or None if there is none."""
     return next((each for link in _chain(error) if (each := _outage(link))), None)
 
@@ -78,7 +78,7 @@ def _outage(error: BaseException) -> Outage | None:
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
         # Django's error has the database's own error as its cause. If that cause is an SQLite error
-        # or has an SQLSTATE code, return None here, so that `outage_of` judges by the cause.
+        # or has an SQLSTATE code, return None here, so that `find_outage` judges by the cause.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

@@ -35,7 +35,7 @@ LEASE = timedelta(seconds=60)
 WAKE_AFTER = timedelta(seconds=15)
 """Time after which a job that no worker holds is offered to the workers again."""
 
-LONGEST_WAKE_AFTER = timedelta(minutes=5)
+MAX_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of the same job to the workers, reached in a long queue."""
 
 MAX_ATTEMPTS = 5
@@ -44,7 +44,7 @@ MAX_ATTEMPTS = 5
 DONE = Phrase("Done")
 WAITING_FOR_SPACE = Phrase("Waiting for free space")
 
-LONGEST_STEP = 100
+MAX_STEP_LENGTH = 100
 
 CLEARED = {"lease": None, "lease_until": None}
 
@@ -245,7 +245,7 @@ def _is_due(job: Job, now: datetime) -> bool:
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True
-    return now - job.woken_at >= min(job.woken_at - job.created_at, LONGEST_WAKE_AFTER)
+    return now - job.woken_at >= min(job.woken_at - job.created_at, MAX_WAKE_AFTER)
 
 
 def _unleased(now: datetime) -> QuerySet[Job]:
@@ -304,4 +304,4 @@ def _exhausted(job: Job) -> Phrase:
 def _stored_step(step: Phrase) -> str:
     """Return a step as JSON if that fits in the column, else as English text cut to fit."""
     stored = store_phrase(step)
-    return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]
+    return stored if len(stored) <= MAX_STEP_LENGTH else str(step)[:MAX_STEP_LENGTH]

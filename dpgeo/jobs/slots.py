@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 
 
-def slot_of(submitted: datetime, ended: datetime) -> datetime:
+def public_slot(submitted: datetime, ended: datetime) -> datetime:
     """Return the first public time at or after `ended`, for a job submitted at `submitted`.
 
     If the setting DPGEO_JOB_SLOTS is empty, this is `ended` itself.

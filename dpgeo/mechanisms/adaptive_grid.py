@@ -55,7 +55,7 @@ SQUARES = "counts of squares"
 PARTITIONS = "counts of partitions"
 LABELS = (TOTAL, SQUARES, PARTITIONS)
 
-FEWEST_SQUARES = 10
+MIN_SQUARES = 10
 COARSE_CONSTANT = 10
 FINE_CONSTANT = 5
 
@@ -130,7 +130,7 @@ def squares_along(total: int, rate: float) -> int:
     contribution bound l.
     """
     records = max(total, 1)
-    return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
+    return max(MIN_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:

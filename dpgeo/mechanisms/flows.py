@@ -11,7 +11,7 @@ trips depend on its own rows alone. The view keeps at most l trips of a privacy 
 and slices together (or, if people are counted, l distinct pairs). A kept trip adds 1 to one pair, 1
 to one origin and 1 to one destination. So each of the three arrays has the L1 sensitivity l, and
 measuring them with 15, 15 and 70 per cent of epsilon is epsilon-differentially private by
-composition. All three are sums of one sample. With more than MOST_PAIRS pairs, only those whose
+composition. All three are sums of one sample. With more than MAX_PAIRS pairs, only those whose
 noisy count reaches a threshold are drawn, with the same distribution as if all were drawn
 (`privacy.sparse_threshold`); the threshold follows from the noisy departures and arrivals (adaptive
 composition). Unless the parameters ask for trips inside a region, these are left
@@ -82,7 +82,7 @@ SHARES = {LEAVING: Fraction(3, 20), ARRIVING: Fraction(3, 20), PAIRS: Fraction(7
 ERROR = 0.05
 """Largest probability that a map lists any pair without a trip."""
 
-MOST_PAIRS = 4_000_000
+MAX_PAIRS = 4_000_000
 """Largest number of pairs for which every noisy count is drawn; beyond it, only counts that reach
 the threshold are drawn.
 """
@@ -167,7 +167,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
     noise = meter.noise(PAIRS, trips)
     threshold = listing_threshold(noise, possible_pairs(leaving, arriving, ends_threshold))
     every = size * n * (n if params.within else n - 1)
-    sparse = every > MOST_PAIRS
+    sparse = every > MAX_PAIRS
     if sparse:
         threshold = max(threshold, noise.threshold(DRAWN_BY_NOISE / every))
     listed, counts = _measure(trips, threshold, meter, sparse=sparse)

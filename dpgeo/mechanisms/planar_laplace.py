@@ -74,7 +74,7 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 
 LABEL = "reports"
 
-MOST_PADDED = 100
+MAX_PADDED = 100
 """Largest contribution bound with padding; it limits the number of padding reports."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
@@ -139,10 +139,10 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     grid to which positions are snapped, if invented points (padding) are combined with times or
     attributes, or if `bound` is too large for padding.
     """
-    if params.padded and bound > MOST_PADDED:
+    if params.padded and bound > MAX_PADDED:
         raise InvalidInput(
             "Must be at most {most} if points are padded; choose a lower bound, or do not pad.",
-            most=MOST_PADDED,
+            most=MAX_PADDED,
             field="bound",
         )
     if params.padded and TIME_STEPS[params.time] is not None:

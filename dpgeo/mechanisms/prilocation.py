@@ -71,12 +71,12 @@ GRID_CELLS = 4096
 that cell.
 """
 
-MOST_PAIRS = 2_000_000
+MAX_PAIRS = 2_000_000
 """Largest number of pairs of a virtual user and a bin (the places of one visible unit and one
 cluster); each pair takes about 100 bytes of memory.
 """
 
-MOST_PLACES = 5_000_000
+MAX_PLACES = 5_000_000
 """Largest expected number of places that a release draws because of noise alone."""
 
 
@@ -205,7 +205,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         )
     bins = min(len(paths) * params.clusters, len(places))
     drawn = params.people * bins * spurious_places(params, epsilon, bound)
-    if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
+    if params.people * bins > MAX_PAIRS or drawn > MAX_PLACES:
         raise InvalidInput(
             "Would draw about {drawn:,.0f} places for {bins:,} bins of each of {people:,} "
             "virtual users, nearly all of them noise; choose fewer people or clusters or more "

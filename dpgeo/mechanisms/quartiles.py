@@ -56,7 +56,7 @@ from dpgeo.spatial.zones import Zones
 
 LABEL = "counts by value"
 
-MOST_COUNTS = 8_000_000
+MAX_COUNTS = 8_000_000
 """Largest total number of counts in all regions, slices and bins; they take 64 MB."""
 
 
@@ -162,12 +162,12 @@ def _counted(params: Params, domain: Domain) -> tuple[DividedRegions, Measure]:
         )
     regions = DividedRegions.of(params, domain)
     count = regions.size * params.bins
-    if count > MOST_COUNTS:
+    if count > MAX_COUNTS:
         raise InvalidInput(
             "This makes {count:,} counts, more than {most:,}; choose fewer squares, slices or "
             "bins.",
             count=count,
-            most=MOST_COUNTS,
+            most=MAX_COUNTS,
             field="bins",
         )
     return regions, measure

@@ -81,7 +81,7 @@ def find_mechanism(key: str) -> Mechanism:
     return MECHANISMS[key]
 
 
-def mechanisms_of(kind: Kind) -> list[str]:
+def kind_mechanisms(kind: Kind) -> list[str]:
     """Return the keys of the mechanisms that release a given kind of map."""
     return [key for key, mechanism in MECHANISMS.items() if mechanism.kind is kind]
 
@@ -91,6 +91,6 @@ def mechanisms_about(subject: Subject) -> list[str]:
     return [key for key, mechanism in MECHANISMS.items() if subject in mechanism.subjects]
 
 
-def kind_of(key: str) -> Kind | None:
+def find_kind(key: str) -> Kind | None:
     """Return a mechanism's kind of map, or None if the mechanism no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

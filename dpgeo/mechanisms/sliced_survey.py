@@ -20,7 +20,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import PhasedSlicesRelease
 from dpgeo.core.slices import SlicedGrid, Slicing, slicing
-from dpgeo.mechanisms.survey import noise_kind_of, sum_of
+from dpgeo.mechanisms.survey import noise_kind, sum_counts
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
@@ -44,7 +44,7 @@ class SlicedSurvey:
     def __init__(
         self, sliced: SlicedGrid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
     ) -> None:
-        kind = noise_kind_of(meter)
+        kind = noise_kind(meter)
         self.measurements = [
             NodeMeasurements(padded(inside), kind) for _ in range(len(sliced.slices))
         ]
@@ -79,7 +79,7 @@ class SlicedSurvey:
 
     def scale_of(self, label: str) -> float:
         """Return the noise scale of the measurement `label` in the plan, for squares of cells."""
-        return self._meter.noise(label, sum_of(self._cells)).scale
+        return self._meter.noise(label, sum_counts(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:
         """Return the release: all measurements, and the surfaces inferred from them."""

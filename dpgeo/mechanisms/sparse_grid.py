@@ -43,7 +43,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
-from dpgeo.privacy.meter import MOST_PASSING, Meter
+from dpgeo.privacy.meter import MAX_PASSING, Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -81,7 +81,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
     inside = grid.inside_runs(view.domain.area)
     cells = view.sparse_histogram(grid).within(inside)
     noise = meter.noise(LABEL, cells)
-    threshold = threshold_of(params, noise, grid.most_inside(view.domain.area))
+    threshold = keep_threshold(params, noise, grid.most_inside(view.domain.area))
     ranks, counts = meter.measure_sparse(LABEL, cells, threshold)
     return SparseRelease(
         grid=grid,
@@ -92,7 +92,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
     )
 
 
-def threshold_of(params: Params, noise: CountNoise, cells: int) -> int:
+def keep_threshold(params: Params, noise: CountNoise, cells: int) -> int:
     """Return the threshold T that a noisy count must reach to be listed.
 
     Raises InvalidInput if too many empty cells would be listed.
@@ -102,12 +102,12 @@ def threshold_of(params: Params, noise: CountNoise, cells: int) -> int:
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)
     expected = cells * noise.above(threshold)
-    if expected > MOST_PASSING:
+    if expected > MAX_PASSING:
         raise InvalidInput(
             "About {expected:,.0f} empty cells would be listed, and {most:,} fit in memory. "
             "Raise epsilon, the threshold or the strictness, or choose fewer cells.",
             expected=expected,
-            most=MOST_PASSING,
+            most=MAX_PASSING,
             field="threshold" if params.threshold else "strictness",
         )
     return threshold
@@ -122,7 +122,7 @@ def forecast(
     """
     grid = Grid.over(domain.area, params.cells)
     noise = law.counts(epsilon, bound)
-    threshold_of(params, noise, grid.most_inside(domain.area))
+    keep_threshold(params, noise, grid.most_inside(domain.area))
     return Forecast(
         region="cell",
         regions=grid.most_inside(domain.area),

@@ -174,16 +174,16 @@ def counts_every_cell(meter: Meter, cells: PrivateCounts) -> bool:
     That is so under zCDP if squares that sum several cells have at least FEWER times the squared
     sensitivity of single cells. It depends on public numbers alone.
     """
-    sums = sum_of(cells)
+    sums = sum_counts(cells)
     return meter.law.gaussian and FEWER * cells.squared_sensitivity <= sums.squared_sensitivity
 
 
-def noise_kind_of(meter: Meter) -> NoiseKind:
+def noise_kind(meter: Meter) -> NoiseKind:
     """Return the kind of noise that `meter` adds to the counts that it measures."""
     return NoiseKind.GAUSSIAN if meter.law.gaussian else NoiseKind.LAPLACE
 
 
-def sum_of(cells: PrivateCounts) -> PrivateCounts:
+def sum_counts(cells: PrivateCounts) -> PrivateCounts:
     """Return the sum (1,) of all cells; sums over disjoint squares have the same sensitivities."""
     return cells.regroup(np.zeros(cells.shape, dtype=np.int64), 1)
 
@@ -199,7 +199,7 @@ class Survey:
     def __init__(
         self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
     ) -> None:
-        self.measurements = NodeMeasurements(padded(inside), noise_kind_of(meter))
+        self.measurements = NodeMeasurements(padded(inside), noise_kind(meter))
         self.noise: list[CountNoise] = []
         self._boxes: list[NDArray[np.int32]] = []
         self._counts: list[NDArray[np.int64]] = []
@@ -223,7 +223,7 @@ class Survey:
 
     def scale_of(self, label: str) -> float:
         """Return the noise scale of the measurement `label` in the plan, for squares of cells."""
-        return self._meter.noise(label, sum_of(self._cells)).scale
+        return self._meter.noise(label, sum_counts(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:
         """Return the release: all measurements, and the surface inferred from them.

@@ -16,13 +16,13 @@ from dpgeo.accounts.models import Membership, Role
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.data_protection import data_protection_of
+from dpgeo.datasets.data_protection import dataset_data_protection
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role as ColumnRole
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.rendering import say
 from dpgeo.releases.models import Release
-from dpgeo.releases.oversight import findings_of
+from dpgeo.releases.oversight import oversight_findings
 from dpgeo.releases.promises import promise_of
 from dpgeo.releases.states import PUBLIC
 
@@ -61,7 +61,7 @@ def assessment_parts(dataset: Dataset) -> list[Part]:
 
 
 def _processing(dataset: Dataset) -> Iterator[Part]:
-    stated = data_protection_of(dataset)
+    stated = dataset_data_protection(dataset)
     yield Heading(gettext("1. What is done, and why"))
     facts = [
         (gettext("Dataset"), dataset.title),
@@ -128,7 +128,7 @@ def _risks(dataset: Dataset) -> Iterator[Part]:
         promise = promise_of(release)
         yield Paragraph(f"{release.title}: {say(promise.lead)} {say(promise.body)}")
     yield Heading(gettext("What needs a second look"), 2)
-    found = [each for each in findings_of(dataset.organisation) if each.dataset == dataset]
+    found = [each for each in oversight_findings(dataset.organisation) if each.dataset == dataset]
     for finding in found:
         yield Paragraph(say(finding.words))
     if not found:

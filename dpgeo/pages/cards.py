@@ -11,7 +11,7 @@ from django.db import DatabaseError
 from django.db.models import Q
 
 from dpgeo.datasets.storage import StoredFileMissing
-from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.release_summary import Summary, build_summary
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
@@ -47,7 +47,7 @@ NO_CARD = Card(kind="", unit="", counting="", moved="", margin=None, looks="", o
 """Card of a map whose blob is missing."""
 
 
-def card_of(release: Release) -> Card:
+def release_card(release: Release) -> Card:
     """Return the card of a drawn release, and store it if it was not stored yet.
 
     A list is whole without a map whose blob is missing, so such a map gets an empty card.
@@ -66,7 +66,7 @@ def _stored_card(release: Release) -> Card:
     """
     if release.card.get("fields") == FIELDS:
         return Card(**release.card["of"])
-    card = make_card(summary_of(release))
+    card = make_card(build_summary(release))
     release.card = {"fields": FIELDS, "of": asdict(card)}
     # The page that needs the card is shown even if the card cannot be stored.
     with suppress(DatabaseError):

@@ -18,7 +18,7 @@ from django.db.models import Count, Q, QuerySet
 from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import datasets_public, near
-from dpgeo.mechanisms.registry import kind_of, mechanisms_of
+from dpgeo.mechanisms.registry import find_kind, kind_mechanisms
 from dpgeo.pages.desk.places import box_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
@@ -26,7 +26,7 @@ from dpgeo.releases.selectors import releases_public
 
 SIDES = ("west", "south", "east", "north")
 LIMITS = (180.0, 90.0, 180.0, 90.0)
-LONGEST_SEARCH = 200
+MAX_SEARCH_LENGTH = 200
 
 Bounds = tuple[float, float, float, float]
 
@@ -95,16 +95,16 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
         misread.append("kind")
         kind = ""
     bounds, place = _bounds(given, misread), ""
-    named = given.get("near", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    named = given.get("near", "").replace("\0", "").strip()[:MAX_SEARCH_LENGTH]
     if named and bounds is None:
         bounds = box_of(named)
         place = named if bounds else ""
         if bounds is None:
             misread.append("near")
     return Wanted(
-        search=given.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH],
+        search=given.get("q", "").replace("\0", "").strip()[:MAX_SEARCH_LENGTH],
         kind=kind,
-        publisher=given.get("publisher", "").replace("\0", "")[:LONGEST_SEARCH],
+        publisher=given.get("publisher", "").replace("\0", "")[:MAX_SEARCH_LENGTH],
         first=_date(given, "from", misread),
         last=_date(given, "to", misread),
         bounds=bounds,
@@ -124,7 +124,7 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
             | Q(dataset__organisation__name__icontains=word)
         )
     if wanted.kind:
-        releases = releases.filter(mechanism__in=mechanisms_of(KINDS[wanted.kind]))
+        releases = releases.filter(mechanism__in=kind_mechanisms(KINDS[wanted.kind]))
     if wanted.publisher:
         releases = releases.filter(dataset__organisation__slug=wanted.publisher)
     if wanted.first:
@@ -170,7 +170,7 @@ def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
     for dataset, mechanism, count in _groups(wanted):
         if dataset not in datasets:  # The dataset got its first map after `datasets` was read.
             continue
-        kind, publisher = kind_of(mechanism), datasets[dataset].publisher
+        kind, publisher = find_kind(mechanism), datasets[dataset].publisher
         of_kind = not wanted.kind or kind is KINDS[wanted.kind]
         of_publisher = not wanted.publisher or publisher[0] == wanted.publisher
         found += count if of_kind and of_publisher else 0

@@ -15,15 +15,15 @@ from django.utils.translation import gettext
 
 from dpgeo.artefacts import card, map_array
 from dpgeo.budgets.models import NotionChoice
-from dpgeo.mechanisms.registry import kind_of, mechanisms_of
-from dpgeo.pages.cards import card_of
+from dpgeo.mechanisms.registry import find_kind, kind_mechanisms
+from dpgeo.pages.cards import release_card
 from dpgeo.pages.release_summary import Summary
 from dpgeo.pages.seo import page_address
 from dpgeo.pages.templatetags.figures import cost
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
-MOST_COMPARED = 30
+MAX_COMPARED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +108,18 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
 def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Comparable]:
     """Return other public maps of a release's dataset and kind, newest first."""
     others = _others(release_id, dataset_id, mechanism).only("title", "card")
-    return [_comparable(other) for other in others[:MOST_COMPARED]]
+    return [_comparable(other) for other in others[:MAX_COMPARED]]
 
 
 def _others(release_id: str, dataset_id: int, mechanism: str) -> QuerySet[Release]:
-    kind = kind_of(mechanism)
-    alike = mechanisms_of(kind) if kind else []
+    kind = find_kind(mechanism)
+    alike = kind_mechanisms(kind) if kind else []
     others = releases_public().filter(dataset=dataset_id, mechanism__in=alike)
     return others.exclude(pk=release_id).select_related(None)
 
 
 def _comparable(release: Release) -> Comparable:
-    card = card_of(release)
+    card = release_card(release)
     return Comparable(
         release.pk,
         release.title,

@@ -14,12 +14,12 @@ from django.views.decorators.http import require_safe
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.feed import series_address
 from dpgeo.pages.public_views import drawn_from, release_context
-from dpgeo.pages.release_summary import summary_of
+from dpgeo.pages.release_summary import build_summary
 from dpgeo.pages.series import series_drawn
 from dpgeo.pages.shared_caches import shared
 from dpgeo.postprocess.layers import can_compare
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import release_visible, released_of
+from dpgeo.releases.selectors import load_released, release_visible
 from dpgeo.releases.series_maps import newest_public, series_public
 
 STILL_POLICY = "; ".join(
@@ -58,13 +58,13 @@ def embed_series(request: HttpRequest, series_id: UUID) -> HttpResponse:
     newest = newest_public(series) if series else None
     if newest is None:
         raise Http404("There is no such series.")
-    if series is None or not can_compare(released_of(newest).content):
+    if series is None or not can_compare(load_released(newest).content):
         return _embedded(request, newest)
     context = {
         "series": series,
         "newest": newest,
         "address": series_address(request, series),
-        "sharing": sharing(request, newest, summary_of(newest)),
+        "sharing": sharing(request, newest, build_summary(newest)),
     }
     return render(request, "public/series_embed.html", context | series_drawn(newest, series))
 
@@ -99,7 +99,7 @@ def _shared(release_id: str) -> Release:
 
 
 def _context(request: HttpRequest, release: Release) -> dict[str, Any]:
-    summary = summary_of(release)
+    summary = build_summary(release)
     return release_context(release) | {
         "summary": summary,
         "sharing": sharing(request, release, summary),

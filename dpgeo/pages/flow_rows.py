@@ -14,7 +14,7 @@ from dpgeo.postprocess.layers.flows import layer_name, slices_of
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.summary import counted
 
-LARGEST = 40
+MAX_ROWS = 40
 """Number of flows in the table, which is also the most that a map draws at a time."""
 
 MATRIX_SIDE = 20
@@ -85,12 +85,12 @@ class Flows:
 
 
 @singledispatch
-def flows_of(content: Content, shown: Sequence[Layer]) -> Flows | None:
+def listed_flows(content: Content, shown: Sequence[Layer]) -> Flows | None:
     """Return the flows of a release, or None for content without flows."""
     return None
 
 
-@flows_of.register
+@listed_flows.register
 def _flows(content: FlowsRelease, shown: Sequence[Layer]) -> Flows:
     lines = next(layer for layer in shown if layer.opens)
     number = [layer_name(key) for key in content.keys].index(lines.name)
@@ -120,7 +120,7 @@ def _flows(content: FlowsRelease, shown: Sequence[Layer]) -> Flows:
 
 def _rows(lines: Layer) -> tuple[FlowRow, ...]:
     value, margin, _ = counted(lines)
-    largest = np.argsort(-value, kind="stable")[:LARGEST].tolist()
+    largest = np.argsort(-value, kind="stable")[:MAX_ROWS].tolist()
     return tuple(
         FlowRow(
             str(lines.columns["origin_name"][each]),

@@ -43,13 +43,13 @@ A_DAY = "public, max-age=86400"
 
 KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 
-HIGHEST_ZOOM = 22
+MAX_ZOOM = 22
 
 SETTLED = {*SETTLEMENTS, "municipality"}
 """Kinds of places that a basemap region and the world's list of towns may both contain."""
 
-MOST_FOUND = 8
-MOST_LETTERS = 100
+MAX_MATCHES = 8
+MAX_LETTERS = 100
 
 KINDS = {
     "country": _("country"),
@@ -82,7 +82,7 @@ KINDS = {
 @require_safe
 def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> HttpResponse:
     """Return a vector tile, which never changes, or status 204 if the tile is empty."""
-    if not KEY.fullmatch(key) or zoom > HIGHEST_ZOOM or max(column, row) >= 1 << zoom:
+    if not KEY.fullmatch(key) or zoom > MAX_ZOOM or max(column, row) >= 1 << zoom:
         raise Http404
     try:
         body = archives.tile(_folder() / f"{key}{TILES}", zoom, column, row)
@@ -104,7 +104,7 @@ def places(request: HttpRequest) -> HttpResponse:
 
     With `box` (west, south, east and north in degrees), only places that intersect it are returned.
     """
-    text = request.GET.get("q", "")[:MOST_LETTERS]
+    text = request.GET.get("q", "")[:MAX_LETTERS]
     try:
         box = _box(request.GET.get("box", ""))
     except ValueError:
@@ -116,11 +116,11 @@ def places(request: HttpRequest) -> HttpResponse:
     settled = [place for place, _ in matches if place.kind in SETTLED]
     matches += [
         (place, None)
-        for place in world_search().search(text, MOST_FOUND, box)
+        for place in world_search().search(text, MAX_MATCHES, box)
         if place.kind == "country" or not any(_is_same(place, each) for each in settled)
     ]
     matches.sort(key=lambda each: -each[0].score)
-    answer = JsonResponse({"places": [_document(*each) for each in matches[:MOST_FOUND]]})
+    answer = JsonResponse({"places": [_document(*each) for each in matches[:MAX_MATCHES]]})
     answer["Cache-Control"] = A_DAY
     patch_vary_headers(answer, ("Accept-Language",))
     return answer
@@ -198,7 +198,7 @@ def _is_same(town: Found, place: Found) -> bool:
 
 def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
-        return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
+        return names.search(region.names_file(_folder()), text, MAX_MATCHES, box)
     except FileNotFoundError:  # the file was replaced after its basemap region was listed
         return []
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from dpgeo.phrases import Phrase, listed
 from dpgeo.postprocess.layers import Layer
-from dpgeo.postprocess.layers.features import MEDIAN, RANKS, interval_of, typical_column
+from dpgeo.postprocess.layers.features import MEDIAN, RANKS, interval_columns, typical_column
 
-MOST_ROWS = 40
+MAX_ROWS = 40
 """Maximum number of rows; of more regions, the highest and the lowest are shown."""
 
-MOST_NAMED = 3
+MAX_NAMED = 3
 """Maximum number of regions that one sentence names."""
 
 
@@ -67,12 +67,12 @@ def mean_table(layers: Sequence[Layer]) -> MeanTable | None:
     if first.sliced or first.told is None or not column or "name" not in columns:
         return None
     told, names = np.asarray(first.told), columns["name"]
-    lows, highs = (columns[name][told] for name in interval_of(column))
+    lows, highs = (columns[name][told] for name in interval_columns(column))
     order = [int(index) for index in np.argsort(-columns[column], kind="stable") if told[index]]
     low = float(np.min(lows, initial=np.inf)) if order else 0.0
     high = float(np.max(highs, initial=-np.inf)) if order else 0.0
-    half = MOST_ROWS // 2
-    shown = order if len(order) <= MOST_ROWS else [*order[:half], *order[-half:]]
+    half = MAX_ROWS // 2
+    shown = order if len(order) <= MAX_ROWS else [*order[:half], *order[-half:]]
     return MeanTable(
         unit=first.unit,
         rows=tuple(_row(first, column, index, low, high) for index in shown),
@@ -88,7 +88,7 @@ def mean_table(layers: Sequence[Layer]) -> MeanTable | None:
 
 def _row(layer: Layer, column: str, index: int, low: float, high: float) -> MeanRow:
     columns, width = layer.columns, (high - low) or 1.0
-    start, end = interval_of(column)
+    start, end = interval_columns(column)
     values = [float(columns[name][index]) for name in (start, column, end)]
     places = [round(100 * (value - low) / width, 2) for value in values]
     best, worst = (int(columns[name][index]) for name in RANKS)
@@ -119,9 +119,9 @@ def _sentences(layer: Layer, order: list[int]) -> tuple[Phrase, ...]:
         return ()
     names = [str(layer.columns["name"][index]) for index in order]
     best, worst = (np.asarray(layer.columns[name])[order] for name in RANKS)
-    top = next((k for k in range(1, MOST_NAMED + 1) if np.sum(worst <= k) == k), 0)
+    top = next((k for k in range(1, MAX_NAMED + 1) if np.sum(worst <= k) == k), 0)
     last = len(order) + 1
-    bottom = next((k for k in range(1, MOST_NAMED + 1) if np.sum(best >= last - k) == k), 0)
+    bottom = next((k for k in range(1, MAX_NAMED + 1) if np.sum(best >= last - k) == k), 0)
     highest = [name for name, rank in zip(names, worst, strict=True) if rank <= top]
     lowest = [name for name, rank in zip(names, best, strict=True) if rank >= last - bottom]
     return (_highest(highest), _lowest(lowest))

@@ -40,12 +40,14 @@ class Moved:
 
 
 @singledispatch
-def moved_of(content: Content, released: Released, drawn_layers: Sequence[Layer]) -> Moved | None:
+def describe_moved(
+    content: Content, released: Released, drawn_layers: Sequence[Layer]
+) -> Moved | None:
     """Return how the points of a release were perturbed; None for content without points."""
     return None
 
 
-@moved_of.register
+@describe_moved.register
 def _moved(content: PointsRelease, released: Released, drawn_layers: Sequence[Layer]) -> Moved:
     noise = content.noise
     return Moved(

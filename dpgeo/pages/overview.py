@@ -18,10 +18,10 @@ WIDTH, HEIGHT = 240, 150
 ROOM = 0.25
 """Margin on each side, as a fraction of the longer side of the box around all areas."""
 
-LEAST_SIDE = 20_000.0
+MIN_SIDE = 20_000.0
 """Shortest side, in Web Mercator metres, of which the margin is computed as the share `ROOM`."""
 
-SMALLEST = 7.0
+MIN_FONT_SIZE = 7.0
 """Smallest side of a rectangle in SVG units, so that it can be seen and clicked."""
 
 Bounds = tuple[float, float, float, float]
@@ -60,7 +60,7 @@ class _Frame:
         (left, right), (low, top) = _plane(bounds)
         x, y = (left - self.west) / self.per_unit, (self.north - top) / self.per_unit
         width, height = (right - left) / self.per_unit, (top - low) / self.per_unit
-        grow_x, grow_y = max(0.0, SMALLEST - width), max(0.0, SMALLEST - height)
+        grow_x, grow_y = max(0.0, MIN_FONT_SIZE - width), max(0.0, MIN_FONT_SIZE - height)
         west, south, east, north = bounds
         return Rectangle(
             round(x - grow_x / 2, 1),
@@ -95,7 +95,7 @@ def _frame(areas: Sequence[Bounds]) -> _Frame:
     planes = [_plane(bounds) for bounds in areas]
     left, right = min(x[0] for x, _ in planes), max(x[1] for x, _ in planes)
     low, top = min(y[0] for _, y in planes), max(y[1] for _, y in planes)
-    room = ROOM * max(right - left, top - low, LEAST_SIDE)
+    room = ROOM * max(right - left, top - low, MIN_SIDE)
     per_unit = max((right - left + 2 * room) / WIDTH, (top - low + 2 * room) / HEIGHT)
     return _Frame(
         west=(left + right - WIDTH * per_unit) / 2,

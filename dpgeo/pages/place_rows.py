@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from dpgeo.core.released import Content, PlacesRelease
 from dpgeo.postprocess.top_places import RankedPlace, TopPlaces
 
-MOST_SURE = 20
+MAX_CERTAIN_ROWS = 20
 """Largest k for which the page lists the k busiest places."""
 
-MOST_PERHAPS = 6
+MAX_POSSIBLE_ROWS = 6
 """Maximum number of rows of places that may, but need not, be among the k busiest."""
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Maximum number of rows in the table of all places."""
 
 SHARE_SHOWN = 1.5
@@ -92,9 +92,9 @@ def _list(content: PlacesRelease, context: str) -> PlaceList:
         k=k,
         edge=round(100 * k / ends, 2),
         sure=tuple(map(row, sure)),
-        perhaps=tuple(map(row, perhaps[:MOST_PERHAPS])),
+        perhaps=tuple(map(row, perhaps[:MAX_POSSIBLE_ROWS])),
         others=len(perhaps),
-        rows=tuple(places[:MOST_ROWS]),
+        rows=tuple(places[:MAX_ROWS]),
         size=len(top),
         joint_margin=top.joint_margin,
     )
@@ -102,4 +102,4 @@ def _list(content: PlacesRelease, context: str) -> PlaceList:
 
 def _about(places: int) -> int:
     """Return k, the number of busiest places to list; it is at most half of all places."""
-    return next((k for k in (MOST_SURE, 10, 5, 3) if 2 * k <= places), 1)
+    return next((k for k in (MAX_CERTAIN_ROWS, 10, 5, 3) if 2 * k <= places), 1)

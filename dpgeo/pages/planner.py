@@ -10,14 +10,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dpgeo.accounts.selectors import joined_last, organisations_of
+from dpgeo.accounts.selectors import joined_last, visible_organisations
 from dpgeo.artefacts import map_array
 from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaign_visible
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import file_url
-from dpgeo.pages.release_summary import summary_of
+from dpgeo.pages.release_summary import build_summary
 from dpgeo.postprocess.tasks.settings import Conditions
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -54,11 +54,11 @@ def plan(request: HttpRequest) -> HttpResponse:
         "public/plan.html",
         {
             **context,
-            "summary": summary_of(chosen),
+            "summary": build_summary(chosen),
             "array_url": file_url(chosen, map_array.NAME),
             "campaign": campaign,
             "conditions": [_condition(name, value) for name, value in INITIAL.items()],
-            "organisations": organisations_of(request.user),
+            "organisations": visible_organisations(request.user),
             "newest": joined_last(request.user),
         },
     )

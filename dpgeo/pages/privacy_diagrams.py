@@ -17,7 +17,7 @@ SCALE = 44.0
 """Width of one noise scale in the drawing of curves, in SVG units."""
 
 MIDDLE = 160.0
-LEAST_SHIFT = 2.5
+MIN_SHIFT = 2.5
 """Smallest distance between two curves, in SVG units; closer ones are drawn this far apart."""
 
 SCALE_WIDTH = 340
@@ -110,9 +110,9 @@ class Scale:
 def curves(shift: float) -> Curves:
     """Draw two Laplace densities that are `shift` noise scales apart.
 
-    They are drawn at least LEAST_SHIFT and at most 150 SVG units apart.
+    They are drawn at least MIN_SHIFT and at most 150 SVG units apart.
     """
-    drawn = min(max(shift * SCALE, LEAST_SHIFT), 150.0)
+    drawn = min(max(shift * SCALE, MIN_SHIFT), 150.0)
     return Curves(
         without=_laplace(MIDDLE - drawn / 2),
         present=_laplace(MIDDLE + drawn / 2),

@@ -21,15 +21,15 @@ from dpgeo.artefacts import csv, map_array, preview, statement
 from dpgeo.artefacts.files import MADE_UP
 from dpgeo.artefacts.promises import Presence, in_places_and_groups
 from dpgeo.artefacts.series_wording import sentences as series_sentences
-from dpgeo.artefacts.spreadsheet import MOST_BYTES
+from dpgeo.artefacts.spreadsheet import MAX_BYTES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.promises import lifetime_of
+from dpgeo.datasets.promises import lifetime_limit
 from dpgeo.datasets.selectors import datasets_readable_by
 from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
-from dpgeo.pages.cards import card_of
+from dpgeo.pages.cards import release_card
 from dpgeo.pages.catalogue import (
     area_overview,
     count_maps,
@@ -39,7 +39,7 @@ from dpgeo.pages.catalogue import (
 )
 from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.ground import ground_under
-from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.release_summary import Summary, build_summary
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
 from dpgeo.pages.shared_caches import shared
@@ -51,10 +51,10 @@ from dpgeo.releases.states import PUBLIC, Gone
 
 MAPS_PER_PAGE = 24
 
-MOST_SHEET_FEATURES = 40_000
+MAX_SHEET_FEATURES = 40_000
 """Largest number of features for which a CSV file for spreadsheets is offered before it is made.
 
-A cell takes about 90 bytes of the file, whose size is limited (`artefacts.spreadsheet.MOST_BYTES`).
+A cell takes about 90 bytes of the file, whose size is limited (`artefacts.spreadsheet.MAX_BYTES`).
 """
 
 DAY = 24 * 60 * 60
@@ -115,7 +115,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 def _card(release: Release) -> dict[str, Any]:
     """Return the context of a map's card in the catalogue, a box of facts and links."""
     picture = file_url(release, preview.NAME)
-    return {"release": release, "card": card_of(release), "picture_url": picture}
+    return {"release": release, "card": release_card(release), "picture_url": picture}
 
 
 @require_safe
@@ -251,7 +251,7 @@ def release_page(
     shown = release.rules.public or release.files.filter(name=map_array.NAME).exists()
     if not (release.blob_name and shown):
         return render(request, "public/not_drawn.html", common)
-    summary = summary_of(release)
+    summary = build_summary(release)
     figures = {
         "summary": summary,
         **promises(release, summary),
@@ -264,7 +264,7 @@ def release_page(
 
 def promises(release: Release, summary: Summary) -> dict[str, Any]:
     """Return the bounds on right guesses from this map alone and from all maps of the dataset."""
-    lifetime = lifetime_of(release.dataset, Unit(summary.unit), summary.noun)
+    lifetime = lifetime_limit(release.dataset, Unit(summary.unit), summary.noun)
     moved = summary.moved
     if moved:
         small = lifetime.small_of_points(release.ledger.phrase(release.cost_units))
@@ -286,7 +286,7 @@ def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
     groups of people.
     """
     cost, ledger = _presence(summary), dataset.ledger
-    total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
+    total = ledger.unit_guarantee(ledger.lifetime_units, cost.unit)
     together = None if isinstance(total, GeoInd) else total
     return in_places_and_groups(cost, summary.noun, summary.household, together)
 
@@ -340,13 +340,13 @@ def downloads(release: Release, summary: Summary) -> list[Downloads]:
     for file in release.files.all():
         if file.kind.layer in titles or file.name == preview.NAME or file.name in MADE_UP:
             listed = groups[file.kind.layer].files
-            listed.append(download_of(release, file, sizes.get(file.kind.layer, 0)))
+            listed.append(describe_download(release, file, sizes.get(file.kind.layer, 0)))
     for group in groups.values():
         group.files.sort(key=lambda each: each.file.kind.title)
     return [group for group in groups.values() if group.files]
 
 
-def download_of(release: Release, file: ReleaseFile, features: int) -> Download:
+def describe_download(release: Release, file: ReleaseFile, features: int) -> Download:
     """Return where a file is downloaded; one that is not made yet has a page that waits for it.
 
     `features` is the number of features in the file.
@@ -355,7 +355,7 @@ def download_of(release: Release, file: ReleaseFile, features: int) -> Download:
     if file.is_made:
         return Download(file, file_url(release, file.name), sheet)
     page = reverse("file", args=[release.pk, file.name])
-    fits = sheet and features <= MOST_SHEET_FEATURES
+    fits = sheet and features <= MAX_SHEET_FEATURES
     return Download(file, page, f"{page}?spreadsheet=" if fits else "")
 
 
@@ -365,7 +365,7 @@ def spreadsheet_url(release: Release, file: ReleaseFile) -> str:
     It uses the decimal sign of the page's language.
     """
     layer = file.kind.layer
-    too_large = file.size is not None and file.size > MOST_BYTES
+    too_large = file.size is not None and file.size > MAX_BYTES
     if not layer or not file.name.endswith(csv.FORMAT.suffix) or too_large:
         return ""
     address = reverse("api:spreadsheet", args=[release.pk, layer])

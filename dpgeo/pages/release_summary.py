@@ -20,17 +20,17 @@ from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.guarantees import ZCDP, Counting, Guarantee, Unit
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace, PlanarLaplace
-from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, noun_of
+from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, choose_noun
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part
 from dpgeo.core.spend import Measured
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_text
-from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.pages.flow_rows import Flows, flows_of
+from dpgeo.mechanisms.registry import MECHANISMS, find_kind
+from dpgeo.pages.flow_rows import Flows, listed_flows
 from dpgeo.pages.largest_rows import Row, rows_of
 from dpgeo.pages.mean_table import MeanTable, mean_table
-from dpgeo.pages.moved_points import Moved, moved_of
+from dpgeo.pages.moved_points import Moved, describe_moved
 from dpgeo.pages.place_rows import PlaceList, place_lists
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.pages.trip_tables import TripTables, trip_tables
@@ -38,14 +38,14 @@ from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.joint_sums import JointSums
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import CELLS, Features
-from dpgeo.postprocess.layers.profile_tables import Profile, profile_of
+from dpgeo.postprocess.layers.profile_tables import Profile, zone_profile
 from dpgeo.postprocess.layers.slices import stacked
-from dpgeo.postprocess.opening import Opening, coloured, opening_layer, opening_of
+from dpgeo.postprocess.opening import Opening, coloured, opening_layer, opening_view
 from dpgeo.postprocess.profiles import Profiles, profiles
-from dpgeo.postprocess.scaling import Scaling, scaling_of
+from dpgeo.postprocess.scaling import Scaling, array_scaling
 from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.spatial.area import ground_square_kilometres
 
 BARS = 8
@@ -297,7 +297,7 @@ class Summary:
     @property
     def rows(self) -> str:
         """The plural word for the rows of the data, such as "visits" or "reports"."""
-        return noun_of(self.noun, REPORT if self.moved else VISIT).many
+        return choose_noun(self.noun, REPORT if self.moved else VISIT).many
 
     @property
     def contour_word(self) -> str:
@@ -307,7 +307,7 @@ class Summary:
     @property
     def promised_rows(self) -> str:
         """The plural word for rows in the privacy promise."""
-        return noun_of(self.noun, REPORT if self.moved else ROW).many
+        return choose_noun(self.noun, REPORT if self.moved else ROW).many
 
     def word(self, counted: Counted) -> str:
         """Return the plural word for what is counted, such as "people", "trips" or "visits"."""
@@ -411,7 +411,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-def summary_of(release: Release) -> Summary:
+def build_summary(release: Release) -> Summary:
     """Return the summary of a drawn release, cached under the checksum of its blob.
 
     Raises Conflict if the release has no blob yet.
@@ -420,7 +420,7 @@ def summary_of(release: Release) -> Summary:
     cached = cache.get(key) if release.blob_sha256 else None
     if isinstance(cached, Summary):
         return cached
-    summary = summarise(released_of(release))
+    summary = summarise(load_released(release))
     cache.set(key, summary, FOR_EVER)
     return summary
 
@@ -434,16 +434,16 @@ def summarise(released: Released) -> Summary:
         if layer.kind == "measured" and layer.value is not None and layer.features.counts
     ]
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.sliced]
-    flows = flows_of(released.content, drawn_layers)
+    flows = listed_flows(released.content, drawn_layers)
     places = place_lists(released.content)
     joint = JointSums.of(released)
     if slices:
         counts = [stacked([each for each in counts if isinstance(each, BoxLayer)])]
-    opening = opening_of(drawn_layers)
+    opening = opening_view(drawn_layers)
     opened = next(layer for layer in drawn_layers if layer.name == opening.layer)
     grids = [layer.grid for layer in drawn_layers if isinstance(layer, BoxLayer)]
     mechanism = MECHANISMS.get(released.mechanism)
-    kind = kind_of(released.mechanism)
+    kind = find_kind(released.mechanism)
     bounds = tuple(grids[0].bounds if grids else released.area.bounds)
     pictured = tuple(extent(released, opened))
     return Summary(
@@ -484,19 +484,19 @@ def summarise(released: Released) -> Summary:
         flows=flows,
         made_up=trip_tables(released.content, drawn_layers),
         places=places,
-        moved=moved_of(released.content, released, drawn_layers),
+        moved=describe_moved(released.content, released, drawn_layers),
         figures=_figures(counts[0], released, drawn_layers, joint) if counts else None,
         totals=tuple(
             TotalLine(counted, each.count, each.margin, each.most)
             for counted, each in (released.totals.each() if released.totals else {}).items()
         ),
-        scaling=scaling_of(released, drawn_layers),
+        scaling=array_scaling(released, drawn_layers),
         bands=_bands(drawn_layers),
         slices=_flow_times(flows) if flows else _slice_totals(slices, released),
         values=_titles(each.of[0] for each in drawn_layers if each.sliced),
         times=_titles(each.of[1] for each in drawn_layers if each.sliced),
         means=mean_table(drawn_layers),
-        profile=profile_of(released.content),
+        profile=zone_profile(released.content),
         ranking=_ranking(counts[0]) if counts and not places else (),
         profiles=_profiles(counts[0], joint) if counts and not slices else (),
     )

@@ -18,7 +18,7 @@ from dpgeo.artefacts import preview
 from dpgeo.budgets.models import NotionChoice
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.licences import licence_url
-from dpgeo.core.nouns import VISIT, noun_of
+from dpgeo.core.nouns import VISIT, choose_noun
 from dpgeo.core.themes import THEMES
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -26,7 +26,7 @@ from dpgeo.releases.selectors import releases_public
 MAX_SERIES, MAX_MAPS = 10_000, 39_000
 """Maximum numbers of series and of maps in the sitemap, which may list 50,000 addresses."""
 
-LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
+MIN_DESCRIPTION, MAX_DESCRIPTION = 50, 5000
 """Shortest and longest description, in characters, that dataset search engines accept."""
 
 UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
@@ -178,8 +178,8 @@ def _description(release: Release) -> str:
     noise = release.notion != NotionChoice.GEO_IND
     kind = "differentially private" if noise else "geo-indistinguishable"
     introduction = f"{release.title}: a {kind} map by {release.dataset.organisation.name}."
-    if len(release.description) >= LEAST_DESCRIPTION:
-        return release.description[:MOST_DESCRIPTION]
+    if len(release.description) >= MIN_DESCRIPTION:
+        return release.description[:MAX_DESCRIPTION]
     protected = "one person, with all their rows" if release.dataset.unit == "person" else "one row"
     words = [release.description, introduction, f"Random noise hides {protected}."]
     return " ".join(filter(None, words))
@@ -189,7 +189,7 @@ def _measured(release: Release) -> str:
     if release.notion == NotionChoice.GEO_IND:
         return "Positions, each moved at random"
     if release.request.counting is Counting.VISITS:
-        rows = noun_of(release.dataset.row_noun, VISIT).many
+        rows = choose_noun(release.dataset.row_noun, VISIT).many
         return f"Number of {rows} in a place, with noise"
     return "Number of people in a place, with noise"
 

@@ -15,22 +15,22 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.artefacts import preview
 from dpgeo.artefacts.series_files import ARRAY, LONG
 from dpgeo.artefacts.series_wording import A_PERIOD, promised
 from dpgeo.core.series import Period
-from dpgeo.pages.cards import card_of
+from dpgeo.pages.cards import release_card
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.feed import series_address
 from dpgeo.pages.oembed import HEIGHT, WIDTH
 from dpgeo.pages.public_views import drawn_from, file_url, promises, release_context
-from dpgeo.pages.release_summary import summary_of
+from dpgeo.pages.release_summary import build_summary
 from dpgeo.pages.rendering import say
 from dpgeo.pages.shared_caches import shared
 from dpgeo.postprocess.layers import can_compare
 from dpgeo.releases.models import Release, Series
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.series_maps import maps_public
 
 MAPS_PER_PAGE = 60
@@ -67,7 +67,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
         raise Http404
     maps = maps_public(found)
     newest = maps.first()
-    if newest is None and found.dataset.organisation not in organisations_of(request.user):
+    if newest is None and found.dataset.organisation not in visible_organisations(request.user):
         raise Http404
     context = {
         "section": "maps",
@@ -84,7 +84,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
         "files": [
             (form, reverse("api:series-file", args=[found.pk, name])) for name, form in LONG.items()
         ],
-        "sharing": sharing(request, newest, summary_of(newest)),
+        "sharing": sharing(request, newest, build_summary(newest)),
         "address": address,
         "oembed": request.build_absolute_uri(f"{reverse('oembed')}?{urlencode({'url': address})}"),
         "embed_code": format_html(
@@ -93,11 +93,11 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
             *(found.title, WIDTH, HEIGHT),
         ),
     }
-    if can_compare(released_of(newest).content):
+    if can_compare(load_released(newest).content):
         return render(request, "public/series.html", context | series_drawn(newest, found))
     context |= {
         "release": newest,
-        "card": card_of(newest),
+        "card": release_card(newest),
         "picture_url": file_url(newest, preview.NAME),
     }
     return render(request, "public/series_plain.html", context)
@@ -105,7 +105,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
 
 def series_drawn(newest: Release, found: Series) -> dict[str, Any]:
     """Return the template context of the newest map and of the panel beside it."""
-    summary = summary_of(newest)
+    summary = build_summary(newest)
     return {
         **release_context(newest),
         "notes": [],

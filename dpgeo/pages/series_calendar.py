@@ -13,7 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.core.series import Period
 from dpgeo.pages.feed import series_address
 from dpgeo.releases.models import Series
@@ -23,7 +23,7 @@ MEDIA_TYPE = "text/calendar; charset=utf-8"
 
 REPEATS = {Period.DAY: "DAILY", Period.WEEK: "WEEKLY", Period.MONTH: "MONTHLY"}
 
-LONGEST_LINE = 75
+MAX_LINE_LENGTH = 75
 """Longest line of a calendar file in bytes; longer ones are folded."""
 
 
@@ -36,7 +36,7 @@ def series_calendar(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     series = Series.objects.select_related("dataset__organisation").filter(pk=series_id).first()
     if series is None or (
         newest_public(series) is None
-        and series.dataset.organisation not in organisations_of(request.user)
+        and series.dataset.organisation not in visible_organisations(request.user)
     ):
         raise Http404
     answer = HttpResponse(
@@ -73,14 +73,14 @@ def _escaped(text: str) -> str:
 
 
 def _text(lines: Iterable[str]) -> str:
-    """Return lines as a calendar file, in which no line is longer than LONGEST_LINE bytes."""
+    """Return lines as a calendar file, in which no line is longer than MAX_LINE_LENGTH bytes."""
     return "".join(part + "\r\n" for line in lines for part in _folded(line))
 
 
 def _folded(line: str) -> Iterable[str]:
     part = ""
     for sign in line:
-        if len((part + sign).encode()) > LONGEST_LINE:
+        if len((part + sign).encode()) > MAX_LINE_LENGTH:
             yield part
             part = " "
         part += sign

@@ -14,7 +14,7 @@ from dpgeo.postprocess.layers import Layer
 from dpgeo.postprocess.layers.trips import ENDS_NAME, LENGTHS_NAME, TRIPS_NAME
 from dpgeo.postprocess.summary import counted
 
-LARGEST = 20
+MAX_ROWS = 20
 """Number of rows, each a pair of start and end, in the table of the commonest pairs."""
 
 
@@ -65,7 +65,7 @@ def _trip_tables(content: TripsRelease, shown: Sequence[Layer]) -> TripTables:
     layers = {layer.name: layer for layer in shown}
     ends, lengths = layers[ENDS_NAME], layers[LENGTHS_NAME]
     value, margin, _ = counted(ends)
-    largest = np.argsort(-value, kind="stable")[:LARGEST].tolist()
+    largest = np.argsort(-value, kind="stable")[:MAX_ROWS].tolist()
     names = [
         square_names(ends.columns[f"{each}_row"], ends.columns[f"{each}_column"])
         for each in ("start", "end")

@@ -35,7 +35,7 @@ CORNER = 1e-6
 clipping shapes: adding up areas row by row, as for other boxes, would be too inaccurate.
 """
 
-MOST_PIECES = 900_000
+MAX_PIECES = 900_000
 """Largest number of pieces into which grid lines may cut the outlines of a request's regions.
 
 This many pieces take about 0.2 s of CPU time.
@@ -43,7 +43,7 @@ This many pieces take about 0.2 s of CPU time.
 
 COUNTS_A_PIECE = 10
 """Number of cells' counts that are added up in about the time that it takes to clip one piece of an
-outline, the unit of MOST_PIECES.
+outline, the unit of MAX_PIECES.
 """
 
 TOO_FINE = (
@@ -263,7 +263,7 @@ class Covering:
         lines counts `times` times.
         """
         edges = edges_of(regions)
-        check_work(times * edges.pieces(self.lines), MOST_PIECES)
+        check_work(times * edges.pieces(self.lines), MAX_PIECES)
         return coverage(self.lines, edges, len(regions))
 
     @cached_property
@@ -510,7 +510,7 @@ class Boxes:
         top, bottom, left, right = self.boxes[box].T
         first = np.maximum(top, low[polygon])
         number = np.maximum(np.minimum(bottom, high[polygon] + 1) - first, 0)
-        check_work(int(number.sum()), 4 * MOST_PIECES)
+        check_work(int(number.sum()), 4 * MAX_PIECES)
         index = np.repeat(np.arange(len(box)), number)
         row = first[index] + np.arange(len(index)) - np.repeat(np.cumsum(number) - number, number)
         share = covered.to_the_left(polygon[index], row, left[index])

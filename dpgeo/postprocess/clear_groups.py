@@ -3,13 +3,13 @@
 A box is clear if its noisy count reaches a threshold that at most one empty box in a thousand
 reaches. Where boxes are small and people few, hardly any box is clear, although many of them
 together hold people. Their counts have independent noise, so boxes that are not clear are added up
-within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. If the noise of one
-count has the standard deviation sd, the noise of a sum of m counts has the standard deviation sd
-sqrt(m). A group is clear if its sum reaches q sd sqrt(m), where q is the number of standard
-deviations that a single count exceeds once in a thousand by noise (ln 500/sqrt(2) for Laplace
-noise, 3.09 for Gaussian noise); relative to its standard deviation, a sum has no heavier tails. A
-box belongs to the smallest group that is clear. Boxes whose own count is clear are left out of all
-sums, so one busy box never makes its neighbours look busy.
+within squares of 2, 4, 8, ... cells a side, up to a MIN_SQUARES_ACROSS-th of the map. If the noise
+of one count has the standard deviation sd, the noise of a sum of m counts has the standard
+deviation sd sqrt(m). A group is clear if its sum reaches q sd sqrt(m), where q is the number of
+standard deviations that a single count exceeds once in a thousand by noise (ln 500/sqrt(2) for
+Laplace noise, 3.09 for Gaussian noise); relative to its standard deviation, a sum has no heavier
+tails. A box belongs to the smallest group that is clear. Boxes whose own count is clear are left
+out of all sums, so one busy box never makes its neighbours look busy.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise
 
-COARSEST = 8
-"""Boxes are added up within squares whose sides are at most 1/COARSEST of the map's side.
+MIN_SQUARES_ACROSS = 8
+"""Boxes are added up within squares whose sides are at most 1/MIN_SQUARES_ACROSS of the map's side.
 
 Larger squares would no longer show where people are.
 """
@@ -48,7 +48,7 @@ def coloured_from(
     extent = np.maximum(boxes[:, 1] - boxes[:, 0], boxes[:, 3] - boxes[:, 2])
     middle = np.column_stack([boxes[:, 0] + boxes[:, 1], boxes[:, 2] + boxes[:, 3]]) // 2
     block = 2
-    while block * COARSEST <= side:
+    while block * MIN_SQUARES_ACROSS <= side:
         chosen = np.flatnonzero(open_boxes & (extent <= block))
         row, column = (middle[chosen] // block).T
         _, group = np.unique(row * (side + 1) + column, return_inverse=True)

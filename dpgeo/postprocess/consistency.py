@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST_VARIANCE = 1e-100
+MIN_VARIANCE = 1e-100
 """Replaces variances that underflow to 0, so that no quotient is 0/0."""
 
 
@@ -61,7 +61,7 @@ def consistent(
     node's parent, -1 for a root. `level` (n,) must be ascending; the level of a node is one more
     than its parent's. Raises ValueError if a leaf was not measured.
     """
-    variance = np.maximum(variance, LEAST_VARIANCE)
+    variance = np.maximum(variance, MIN_VARIANCE)
     measured = np.isfinite(variance)
     starts = np.searchsorted(level, np.arange(int(level[-1]) + 2))
     levels = [slice(first, after) for first, after in itertools.pairwise(starts)]

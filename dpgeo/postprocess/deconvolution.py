@@ -53,16 +53,16 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 
 Floats = NDArray[np.float64]
 
-FINEST_SIDE = 768
+MAX_SIDE = 768
 """Largest number of fine cells per row or column; updates then take a fraction of a second."""
 
 FINE_SCALE = 1.0
 """Largest width of a fine cell, as a multiple of the noise scale.
 
-FINEST_SIDE and MOST_FINE_CELLS take precedence and may make fine cells wider.
+MAX_SIDE and MAX_FINE_CELLS take precedence and may make fine cells wider.
 """
 
-MOST_FINE_CELLS = 4
+MAX_FINE_CELLS = 4
 """Largest number of fine cells along the side of a cell of the result.
 
 If cells are much wider than the noise scale, more fine cells would not improve the estimate.
@@ -76,7 +76,7 @@ margin around the fine cells.
 BAND = 0.01
 """Largest relative difference between the ground sizes of cells in one band of rows."""
 
-MOST_UPDATES = 150
+MAX_UPDATES = 150
 
 MORE = 2
 """Number of updates made with all points, as a multiple of the best number for half of the points.
@@ -95,12 +95,12 @@ better.
 TURNS = 2
 """Number of positions of the frame of squares in each update, over which smoothing is averaged."""
 
-COARSEST = 4
+MIN_LEVEL_CELLS = 4
 """Number of the largest squares along each side of the frame; how the points are divided among
 these squares is not smoothed.
 """
 
-LEAST_SHARE = 1e-9
+MIN_SHARE = 1e-9
 """Smallest share of all points in a cell of the result.
 
 EM never makes a cell empty; it only divides its share again and again. Smaller shares become 0,
@@ -252,7 +252,7 @@ def recover(
         density = fit.smoothing.apply(update(channel, density, observed), observed.sum(), number)
     fine_cells = density.reshape(grid.rows, channel.factor, grid.columns, channel.factor)
     shares = fine_cells.sum(axis=(1, 3)) / density.sum()
-    shares[shares < LEAST_SHARE] = 0
+    shares[shares < MIN_SHARE] = 0
     return Recovered(shares * (len(longitude) / shares.sum()), updates)
 
 
@@ -287,7 +287,7 @@ class Smoothing:
 
     def _step(self, points: Floats, turn: tuple[int, int]) -> Floats:
         levels = [(self._turned(points, turn), self._turned(self.base, turn))]
-        while len(levels[-1][0]) > COARSEST:
+        while len(levels[-1][0]) > MIN_LEVEL_CELLS:
             levels.append((_joined(levels[-1][0]), _joined(levels[-1][1])))
         mass = levels[-1][0]
         for (above, base_above), (below, base) in itertools.pairwise(reversed(levels)):
@@ -384,7 +384,7 @@ def _best(
     if not (fitted.any() and watched.any()):
         return Fit(-math.inf, 1, smoothing)
     best, likeliest, density = 1, -math.inf, smoothing.base
-    for number in range(1, MOST_UPDATES + 1):
+    for number in range(1, MAX_UPDATES + 1):
         density = update(channel, density, fitted)
         density = smoothing.apply(density, fitted.sum(), number - 1)
         expected = channel.forward(density)
@@ -394,7 +394,7 @@ def _best(
         elif number >= best + PATIENCE:
             break
         if progress:
-            progress(number, MOST_UPDATES)
+            progress(number, MAX_UPDATES)
     return Fit(likeliest, best, smoothing)
 
 
@@ -425,7 +425,7 @@ def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _factor(grid: Grid, noise: PlanarLaplace) -> int:
     wanted = math.ceil(_metres(grid, grid.rows / 2) * noise.rate / FINE_SCALE)
-    return max(1, min(wanted, MOST_FINE_CELLS, FINEST_SIDE // max(grid.rows, grid.columns)))
+    return max(1, min(wanted, MAX_FINE_CELLS, MAX_SIDE // max(grid.rows, grid.columns)))
 
 
 def _metres(grid: Grid, row: float) -> float:

@@ -43,7 +43,7 @@ SHAPES = (0.7, 3.0, 15.0)
 RATIOS = 2.0 ** np.arange(-6, 10)
 """Means of the gamma distributions, as multiples of the prior guess mu."""
 
-LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
+MIN_MEAN, MAX_MEAN = 0.1, 64.0
 """Limits of the means of the gamma distributions, in units of the noise scale b.
 
 Means below the range are represented by the point mass at 0; those above it lie beyond the grid of
@@ -53,9 +53,9 @@ values x.
 CLEAR = 35.0
 """Noisy counts above CLEAR * b are left unchanged and keep the variance of their noise, 2 b^2."""
 
-GREATEST_VARIANCE = 20.0
+MAX_VARIANCE = 20.0
 STEPS = 60
-FEWEST = 40
+MIN_VALUES = 40
 """Weights are fitted only to at least this many counts; otherwise they keep their initial values.
 """
 
@@ -90,7 +90,7 @@ def posterior(values: Floats, guesses: Floats, kind: NoiseKind = NoiseKind.LAPLA
     """
     model = _model(kind)
     row = np.searchsorted(model.guess_edges, guesses)
-    if values.size < FEWEST:
+    if values.size < MIN_VALUES:
         mean, variance = _unfitted_moments(kind)
         log_likelihood = 0.0
     else:
@@ -106,7 +106,7 @@ def posterior(values: Floats, guesses: Floats, kind: NoiseKind = NoiseKind.LAPLA
     clear = values > CLEAR
     return Posterior(
         np.where(clear, values, mean),
-        np.where(clear, 2.0, np.minimum(variance, GREATEST_VARIANCE)),
+        np.where(clear, 2.0, np.minimum(variance, MAX_VARIANCE)),
         log_likelihood,
     )
 
@@ -235,7 +235,7 @@ def _components(guess: float, x: Floats) -> Floats:
             # A narrow distribution far from the prior guess adds nothing to a wide one and is left
             # out.
             near = shape <= 1 or 0.4 < ratio < 3
-            fits = near and LEAST_MEAN <= mean <= GREATEST_MEAN
+            fits = near and MIN_MEAN <= mean <= MAX_MEAN
             components.append(_gamma(shape, mean, x) if fits else np.zeros_like(x))
     return np.stack(components)
 

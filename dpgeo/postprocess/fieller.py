@@ -25,10 +25,10 @@ number of regions surely below it. Ranks are among the regions whose mean is sho
 What is shown. The noisy number of records is (U + D)/K, with the noise (X + Y)/K, of which P(X + Y
 > t) = e^(-t/b) (1 + t/(2b)) / 2; Gaussian noise has the variance 4 b^2. A mean is shown only if
 this number reaches a threshold that at most one of the release's regions would be expected to reach
-if all of them were empty (one in FEWEST if there are fewer regions), and if the interval is not
-empty, not too wide, and does not contain both ends of the range. Coverage is 95 % over all regions,
-shown or not. It is lower among shown regions whose numbers barely reach the threshold, since
-regions with an upward error in their number are shown more often.
+if all of them were empty (one in MIN_REGIONS if there are fewer regions), and if the interval is
+not empty, not too wide, and does not contain both ends of the range. Coverage is 95 % over all
+regions, shown or not. It is lower among shown regions whose numbers barely reach the threshold,
+since regions with an upward error in their number are shown more often.
 
 Sums over several regions. For a query region that holds whole regions and shares w of others, the
 noise of T(m) is a sum of terms w (1 - m) X and w m Y. As in `postprocess.noise_sums`, its 95 %
@@ -53,12 +53,12 @@ Floats = NDArray[np.float64]
 SHARES = 2001
 """Number M of candidate means, evenly spaced fractions of the range from 0 to 1."""
 
-WIDEST = 0.6
+MAX_WIDTH = 0.6
 """Means with wider intervals than this, as a fraction of the range, are withheld."""
 
-FEWEST = 20
+MIN_REGIONS = 20
 """In a release of fewer regions than this, an empty region shows a mean with probability at most
-1/FEWEST.
+1/MIN_REGIONS.
 """
 
 ERROR = 0.05
@@ -116,7 +116,7 @@ class ShareNoise:
 
         The module docstring derives it. `regions` is the number of regions of the release.
         """
-        chance = 2 / max(regions, FEWEST)
+        chance = 2 / max(regions, MIN_REGIONS)
         return self.scale * self._pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
@@ -198,7 +198,7 @@ class ShareNoise:
         margin = single * 2 * spread + largest / self.steps
         # Relative to their standard deviation, sums have no heavier tails than one variable, so
         # the tail of one variable is used.
-        tail = self.noise.tail(1 / max(regions, FEWEST))
+        tail = self.noise.tail(1 / max(regions, MIN_REGIONS))
         least = np.maximum(tail * 2 * spread, spread) + largest / self.steps
         return self._means(above, below, limit, margin, least)
 
@@ -219,7 +219,7 @@ class ShareNoise:
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):
             high[low > high] = np.nan
-            narrow = (high - low <= WIDEST) & ~((low == 0) & (high == 1))
+            narrow = (high - low <= MAX_WIDTH) & ~((low == 0) & (high == 1))
             told = narrow & (records >= least)
             share = np.where(told, np.clip(up / total, 0, 1), np.nan)
         return Means(

@@ -21,11 +21,11 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.postprocess.areas import check_work, clipped_shares
-from dpgeo.postprocess.layers import slice_of
+from dpgeo.postprocess.layers import select_slice
 from dpgeo.postprocess.layers.flows import slices_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.ranges import CUT, EXACT, UNMEASURED, RangeAnswer, Reason
-from dpgeo.postprocess.zone_areas import MOST_CLIPPED
+from dpgeo.postprocess.zone_areas import MAX_CLIPPED_PIECES
 from dpgeo.spatial.coverage import as_array
 from dpgeo.spatial.prepared import prepared
 
@@ -46,7 +46,7 @@ class FlowAnswers:
     """
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
-        content = slice_of(released.content, layer) if layer else released.content
+        content = select_slice(released.content, layer) if layer else released.content
         if not isinstance(content, FlowsRelease):
             raise Conflict("This release has no flows; ask with bbox, or choose one that has.")
         self._released, self._content = released, content
@@ -59,7 +59,7 @@ class FlowAnswers:
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
         # A request may name two areas, and its limit applies to the work for both together.
-        check_work(work, MOST_CLIPPED)
+        check_work(work, MAX_CLIPPED_PIECES)
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:
             values, shares = self._ends(shares_of_ends[0], arriving=origin is None)

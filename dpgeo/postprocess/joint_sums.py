@@ -14,7 +14,7 @@ import shapely
 
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Areas, Inferred, Shapes
-from dpgeo.postprocess.layers import box_layers, make_inferred, slice_of
+from dpgeo.postprocess.layers import box_layers, make_inferred, select_slice
 from dpgeo.postprocess.profiles import Profiles, placed, strip_edges
 from dpgeo.postprocess.summary import Total
 from dpgeo.spatial.area import StudyArea
@@ -38,7 +38,7 @@ class JointSums:
         `layer` is the name of a time slice; if it is empty, all slices are added up.
         """
         area, content = released.area, released.content
-        chosen = slice_of(content, layer) if layer else content
+        chosen = select_slice(content, layer) if layer else content
         areas = make_inferred(chosen, area)
         return cls(areas, box_layers(released)[0].grid, area) if areas else None
 

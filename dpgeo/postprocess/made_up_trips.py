@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import Content, TripsRelease
 from dpgeo.postprocess.even_places import Regions, places_in
-from dpgeo.postprocess.trip_model import bits_of, make_ways, model_of
+from dpgeo.postprocess.trip_model import make_ways, trip_generator, trip_model_of_content
 from dpgeo.spatial.area import StudyArea
 
-MOST_TRIPS = 20_000
+MAX_TRIPS = 20_000
 """Largest number of made-up trips; where there are more real ones, each stands for several."""
 
 
@@ -52,14 +52,14 @@ class MadeUpTrips:
 
 
 @singledispatch
-def trips_of(content: Content, area: StudyArea) -> MadeUpTrips | None:
+def read_trips(content: Content, area: StudyArea) -> MadeUpTrips | None:
     """Return all made-up trips of a release, or None for content without trips."""
     return None
 
 
-@trips_of.register
+@read_trips.register
 def _trips(content: TripsRelease, area: StudyArea) -> MadeUpTrips:
-    return made_up_trips(content, area, MOST_TRIPS)
+    return made_up_trips(content, area, MAX_TRIPS)
 
 
 @singledispatch
@@ -78,7 +78,7 @@ def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTr
 
     Repeated calls return the same trips; a call with another `most` may return other trips.
     """
-    model, bits = model_of(content, area), bits_of(content)
+    model, bits = trip_model_of_content(content, area), trip_generator(content)
     number = min(most, round(model.total))
     ways = make_ways(model, number, np.random.Generator(bits))
     row, column = np.divmod(ways.cell, content.grid.columns)

@@ -35,13 +35,13 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace
 
-FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
+MIN_PANELS, MAX_PANELS, NODES = 16, 128, 32
 """Fewest and most quadrature panels, and nodes per panel.
 
 They give at least ten nodes per period of the integrand, a sine.
 """
 
-LEAST_LOG = 30.0
+MIN_LOG = 30.0
 """If -ln of the characteristic function phi exceeds this, phi is treated as 0."""
 
 FEW = 1000
@@ -107,7 +107,7 @@ def _quadrature(terms: Terms, deviation: float) -> tuple[NDArray[np.float64], ND
     # Number of periods of sin((m + 1/2) u) over the range of integration. The margin m is not known
     # yet, but it is at most 2.12 standard errors.
     waves = 2.2 * deviation * last / (2 * math.pi)
-    panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
+    panels = min(max(MIN_PANELS, math.ceil(2 * waves)), MAX_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, panels + 1) ** 2
     x, w = _rule()
@@ -123,15 +123,15 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _last_node(terms: Terms) -> float:
-    """Return the u at which the characteristic function phi falls below e^-LEAST_LOG, or pi if phi
+    """Return the u at which the characteristic function phi falls below e^-MIN_LOG, or pi if phi
     stays above.
     """
     low, high = 0.0, math.pi
-    if float(_minus_log(terms, np.array(high))) <= LEAST_LOG:
+    if float(_minus_log(terms, np.array(high))) <= MIN_LOG:
         return high
     for _ in range(60):
         middle = (low + high) / 2
-        if float(_minus_log(terms, np.array(middle))) > LEAST_LOG:
+        if float(_minus_log(terms, np.array(middle))) > MIN_LOG:
             high = middle
         else:
             low = middle

@@ -54,7 +54,7 @@ CLOSE = 1.05
 `frontend/src/geometry/square.ts` has the same factor.
 """
 
-FEWEST = 3
+MIN_EDGES = 3
 """Colour classes that begin below 1 are left out only if at least this many remain."""
 
 HIGH_QUANTILE = 0.995
@@ -96,7 +96,7 @@ class Opening:
     shift: float
 
 
-def opening_of(shown: Sequence[Layer]) -> Opening:
+def opening_view(shown: Sequence[Layer]) -> Opening:
     """Return the opening view of a map with the given layers."""
     first = opening_layer(shown)
     dots = next((each for each in shown if isinstance(each, PointLayer) and each.shift), None)
@@ -228,7 +228,7 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     edges = class_edges(values, layer.cells[shown].astype(np.float64), most)
     # A fraction of a person says little, so classes below 1 are left out if enough classes remain.
     whole = (*edges[:1], *(edge for edge in edges[1:] if edge >= 1))
-    return whole if len(whole) >= FEWEST else edges
+    return whole if len(whole) >= MIN_EDGES else edges
 
 
 def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[float, ...]:

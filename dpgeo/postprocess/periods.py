@@ -26,7 +26,7 @@ from dpgeo.core.noise import CountNoise
 DRIFT = 0.05
 """Variance of the random step from one period to the next, as a share of the mean level so far."""
 
-LEAST_DRIFT = 0.01
+MIN_DRIFT = 0.01
 """Smallest variance of the step from one period to the next, used for nearly empty regions."""
 
 CHANCE = 0.05
@@ -46,7 +46,7 @@ def smoothed(
     levels, deviations = np.empty(counts.shape), np.empty(counts.shape)
     for period, seen in enumerate(counts):
         total += seen
-        moved = doubt + np.maximum(DRIFT * np.maximum(total / (period + 1), 0), LEAST_DRIFT)
+        moved = doubt + np.maximum(DRIFT * np.maximum(total / (period + 1), 0), MIN_DRIFT)
         gain = np.ones_like(level) if period == 0 else moved / (moved + variance)
         level = level + gain * (seen - level)
         doubt = gain * variance

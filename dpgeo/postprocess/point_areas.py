@@ -10,7 +10,7 @@ from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
 from dpgeo.spatial.prepared import prepared_copies
 
-MOST_TESTED = 40_000_000
+MAX_TESTED_PAIRS = 40_000_000
 """Limit on the work of testing which places lie in a request's outlines, in vertices.
 
 An outline's vertices count once for each place within its bounding box.
@@ -35,7 +35,7 @@ class PointAreas(Areas):
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the places in each region, including places on its edge."""
         near = self._tree.query(regions)[0]
-        check_work(int(shapely.get_num_coordinates(regions)[near].sum()), MOST_TESTED)
+        check_work(int(shapely.get_num_coordinates(regions)[near].sum()), MAX_TESTED_PAIRS)
         region, place = self._tree.query(prepared_copies(regions), predicate="intersects")
         size = len(regions)
         nothing = np.empty(0, dtype=np.int64)

@@ -28,9 +28,9 @@ gives a smaller estimate.
 
 Which quartiles are shown. The noisy number of records is the sum of all counts. Quartiles are shown
 only if it reaches a threshold that at most one of the release's regions would be expected to reach
-if all of them were empty (one in FEWEST if there are fewer regions), and if the median's interval
-is no wider than WIDEST. The other two quartiles are withheld if their own intervals are wider than
-that.
+if all of them were empty (one in MIN_REGIONS if there are fewer regions), and if the median's
+interval is no wider than MAX_WIDTH. The other two quartiles are withheld if their own intervals are
+wider than that.
 
 Sums over several regions. If regions are added up, each with a share s, the noise of T(v) is a sum
 over regions of such terms, each times its s. As in `postprocess.fieller`, its 95 % quantile is at
@@ -49,7 +49,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise, DiscreteLaplace
-from dpgeo.postprocess.fieller import ERROR, FEWEST, WIDEST, ranks_between
+from dpgeo.postprocess.fieller import ERROR, MAX_WIDTH, MIN_REGIONS, ranks_between
 from dpgeo.postprocess.noise_sums import margin_of_sum
 
 Floats = NDArray[np.float64]
@@ -63,10 +63,10 @@ MEDIAN = 1
 PARTS = 2
 """Number of parts of each bin at whose edges the noise of the test statistic is computed."""
 
-LEAST_LOG, PANELS, NODES = 30.0, 64, 16
+MIN_LOG, PANELS, NODES = 30.0, 64, 16
 """Precision of the Fourier inversion.
 
-A characteristic function below e^-LEAST_LOG is treated as 0. PANELS is the number of panels of the
+A characteristic function below e^-MIN_LOG is treated as 0. PANELS is the number of panels of the
 quadrature, and NODES the number of nodes in each panel.
 """
 
@@ -112,7 +112,7 @@ class HistogramNoise:
         """
         if isinstance(self.noise, DiscreteLaplace):
             return self.scale * _least(self.bins, regions)
-        tail = self.noise.tail(1 / max(regions, FEWEST))
+        tail = self.noise.tail(1 / max(regions, MIN_REGIONS))
         return self.scale * tail * math.sqrt(2 * self.bins)
 
     def _limits(self, p: float, error: float) -> Floats:
@@ -205,7 +205,7 @@ class HistogramNoise:
             low[enough, column] = self._down(_first(tested + allowed))
             high[enough, column] = 1 - self._down(_first((allowed - tested)[:, ::-1]))
         with np.errstate(invalid="ignore"):
-            narrow = high - low <= WIDEST
+            narrow = high - low <= MAX_WIDTH
         shown = narrow & narrow[:, [MEDIAN]]
         for each in (share, low, high):
             each[~shown] = np.nan
@@ -304,9 +304,9 @@ def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
 def _least(bins: int, regions: int) -> float:
     """Return the t that a sum of `bins` Laplace variables of scale 1 rarely exceeds.
 
-    The probability is 1/`regions`, or 1/FEWEST if there are fewer regions.
+    The probability is 1/`regions`, or 1/MIN_REGIONS if there are fewer regions.
     """
-    return float(_solve(np.ones((1, 1)), np.array([[bins]]), 2 / max(regions, FEWEST))[0])
+    return float(_solve(np.ones((1, 1)), np.array([[bins]]), 2 / max(regions, MIN_REGIONS))[0])
 
 
 def _solve(weights: Floats, numbers: NDArray[np.integer[Any]], chance: float) -> Floats:
@@ -334,12 +334,12 @@ def _solve(weights: Floats, numbers: NDArray[np.integer[Any]], chance: float) ->
 
 def _last_node(squares: Floats, numbers: NDArray[np.integer[Any]]) -> Floats:
     """Return, for each characteristic function, the argument u (m,) from which it is below
-    e^-LEAST_LOG.
+    e^-MIN_LOG.
     """
     low, high = np.zeros(len(squares)), np.full(len(squares), 1e6)
     for _ in range(60):
         middle = (low + high) / 2
-        below = _minus_log(squares, numbers, middle[:, None])[:, 0] > LEAST_LOG
+        below = _minus_log(squares, numbers, middle[:, None])[:, 0] > MIN_LOG
         low, high = np.where(below, low, middle), np.where(below, middle, high)
     return high
 

@@ -43,7 +43,7 @@ import shapely
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.released import Released
 from dpgeo.postprocess.areas import Cover, Inferred, Shapes, check_work
-from dpgeo.postprocess.layers import make_areas, make_valued, slice_of
+from dpgeo.postprocess.layers import make_areas, make_valued, select_slice
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.typical import Average, RegionQuartiles, ValuedAreas
 from dpgeo.spatial.coverage import as_array, edges_of
@@ -112,7 +112,7 @@ class RangeAnswer:
 
 GEOMETRY_COLLECTION = 7
 
-MOST_BORDER = 200_000
+MAX_BORDER = 200_000
 """Largest number of edges of the study area's outline that may lie near a request's regions.
 
 This many edges take about 0.3 s of CPU time.
@@ -130,7 +130,7 @@ class Ranges:
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
         self._area, self._released = released.area, released
-        content = slice_of(released.content, layer) if layer else released.content
+        content = select_slice(released.content, layer) if layer else released.content
         self._valued = make_valued(content, released.area)
         self._areas = self._valued.areas if self._valued else make_areas(content, released.area)
 
@@ -191,9 +191,9 @@ class Ranges:
         """
         corners = int(shapely.get_num_coordinates(self._area.shape))
         brief = len(regions) * corners // 10
-        check_work(brief, MOST_BORDER)
+        check_work(brief, MAX_BORDER)
         frames = shapely.box(*shapely.bounds(regions).T)
-        check_work(brief + len(self._border.query(frames)[0]), MOST_BORDER)
+        check_work(brief + len(self._border.query(frames)[0]), MAX_BORDER)
 
     @cached_property
     def _border(self) -> shapely.STRtree:

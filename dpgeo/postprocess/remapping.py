@@ -15,9 +15,9 @@ starting from the mean. To avoid division by zero, the distance to a cell is the
 (distance to its centre)^2 + (mean distance within a cell)^2. Points are remapped by bilinear
 interpolation between the medians of the cells around them, so the computing time hardly grows with
 the number of points. Truncation is neglected: a point on the edge of the study area is treated as
-if noise alone had moved it there. At most FINEST_SIDE cells span the area. If they are wider than
-COARSEST noise scales, remapping would move points further than noise does, and points are left
-unchanged.
+if noise alone had moved it there. At most MAX_SIDE cells span the area. If they are wider than
+MAX_CELL_SCALES noise scales, remapping would move points further than noise does, and points are
+left unchanged.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -41,12 +41,12 @@ Floats = NDArray[np.float64]
 FINE_SCALE = 0.5
 """Largest width of a cell of the grid for remapping, as a multiple of the noise scale.
 
-FINEST_SIDE takes precedence and may make cells wider.
+MAX_SIDE takes precedence and may make cells wider.
 """
 
-FINEST_SIDE = 512
+MAX_SIDE = 512
 
-COARSEST = 2.0
+MAX_CELL_SCALES = 2.0
 """Points are left unchanged if the grid for remapping has cells wider than this multiple of the
 noise scale.
 """
@@ -55,7 +55,7 @@ TAIL = 0.01
 """The posterior leaves out cells so far away that noise moves only this share of reports further.
 """
 
-LEAST = 1e-3
+MIN_PRIOR_SHARE = 1e-3
 """Smallest prior of a cell, as a share of the mean prior, so that no cell has probability 0."""
 
 WITHIN = 0.3826
@@ -79,7 +79,7 @@ def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
         none = Phrase(
             "The prior would move no point: noise as fine as this leaves reports within less than "
             "a cell of {side} x {side} of the study area. Leave it out.",
-            side=FINEST_SIDE,
+            side=MAX_SIDE,
         )
         return [none]
     far = noise.radius(0.95)
@@ -96,7 +96,7 @@ def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
 
 
 def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
-    return grid.ground_cell_metres * noise.rate > COARSEST
+    return grid.ground_cell_metres * noise.rate > MAX_CELL_SCALES
 
 
 class Remapping:
@@ -109,7 +109,7 @@ class Remapping:
             return
         inside = grid.inside(area)
         expected = np.where(inside, prior.on(grid), 0.0)
-        least = LEAST * expected.sum() / np.count_nonzero(inside)
+        least = MIN_PRIOR_SHARE * expected.sum() / np.count_nonzero(inside)
         self._medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
 
     def apply(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
@@ -133,7 +133,7 @@ class Medians:
         self._grid, self._rate = grid, noise.rate
         _, south, _, north = grid.bounds
         narrowest = grid.cell * min(ground_scale(south), ground_scale(north))
-        self._reach = min(math.ceil(noise.radius(1 - TAIL) / narrowest), FINEST_SIDE)
+        self._reach = min(math.ceil(noise.radius(1 - TAIL) / narrowest), MAX_SIDE)
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
@@ -205,4 +205,4 @@ def _grid(area: StudyArea, noise: PlanarLaplace) -> Grid:
     """Return a grid over the study area, with cells as fine as FINE_SCALE requires."""
     side = Grid.over(area, 1)
     wanted = math.ceil(side.ground_cell_metres * noise.rate / FINE_SCALE)
-    return Grid.over(area, max(1, min(wanted, FINEST_SIDE)))
+    return Grid.over(area, max(1, min(wanted, MAX_SIDE)))

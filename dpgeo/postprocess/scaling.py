@@ -116,7 +116,7 @@ class Scaling:
         return scaled, low, high
 
 
-def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
+def array_scaling(released: Released, layers: Sequence[Layer]) -> Scaling | None:
     """Return the factor that scales a release's counts up to its totals, and its interval.
 
     Counts are too low where the contribution bound leaves rows out. Returns None if the release

@@ -56,7 +56,7 @@ WORK = 2
 """Work that a piece of a query's outline causes, as a multiple of that on a plain grid."""
 
 
-def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
+def read_measurements(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
     """Return the measurements of a release's boxes as measurements of quadtree nodes.
 
     A box at the edge of the grid is clipped, so several nodes may have the same cells. The smallest
@@ -92,7 +92,7 @@ class SurfaceAreas(Areas):
     """
 
     def __init__(self, content: PhasedRelease, area: StudyArea, *, fixed: bool) -> None:
-        measurements = measurements_of(content, area)
+        measurements = read_measurements(content, area)
         surface = padded(content.surface)
         tree = (
             measurements.raw_tree(measurements.leaves())

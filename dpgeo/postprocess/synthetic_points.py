@@ -35,7 +35,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.hilbert import hilbert_order
 from dpgeo.spatial.prepared import prepared_copies
 
-MOST_POINTS = 100_000
+MAX_POINTS = 100_000
 """Largest number of points; if more people are counted, points stand for several."""
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def counted_layers(released: Released, shown: Sequence[Layer]) -> tuple[Layer, .
 
 
 def synthetic_points(
-    counted: Sequence[Layer], area: StudyArea, digest: bytes, most: int = MOST_POINTS
+    counted: Sequence[Layer], area: StudyArea, digest: bytes, most: int = MAX_POINTS
 ) -> SyntheticPoints:
     """Make `most` points or fewer from the counts of layers over a study area.
 

@@ -55,7 +55,7 @@ any trip.
 
 ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
 
-CANDIDATES, FEWEST = 4, 4_000
+CANDIDATES, MIN_CANDIDATES = 4, 4_000
 """Number of candidate trips drawn for each trip that is chosen, and the smallest number of
 candidates drawn for a whole release.
 """
@@ -100,7 +100,7 @@ class Ways:
         return len(self.start) - 1
 
 
-def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
+def trip_model_of_content(content: TripsRelease, area: StudyArea) -> TripModel:
     """Return the model of the trips of a release over a study area."""
     inside = content.grid.inside(area).ravel()
     to = neighbours(content.grid)
@@ -169,7 +169,7 @@ def _lengths(content: TripsRelease) -> Floats:
     return np.asarray(np.maximum(kept, RARE * kept.max()), dtype=np.float64)
 
 
-def bits_of(content: TripsRelease) -> np.random.Philox:
+def trip_generator(content: TripsRelease) -> np.random.Philox:
     """Return a source of random bits that is seeded with a hash of the released tables."""
     digest = hashlib.sha256()
     for table in (content.ends, content.moves, content.lengths):
@@ -184,7 +184,7 @@ def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> 
     They are chosen so that the numbers of trips that move on from each cell are about in proportion
     to `model.moving_on`. The result is empty if no trip is possible.
     """
-    drawn = draw_ways(model, max(CANDIDATES * number, FEWEST) if number else 0, generator)
+    drawn = draw_ways(model, max(CANDIDATES * number, MIN_CANDIDATES) if number else 0, generator)
     if not len(drawn):
         return Ways(cell=np.empty(0, dtype=np.int64), start=np.zeros(1, dtype=np.int64))
     sums = np.cumsum(_fitted(drawn, model.moving_on))

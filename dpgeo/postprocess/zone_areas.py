@@ -29,7 +29,7 @@ from dpgeo.spatial.overlaps import overlapping_pairs
 from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.zones import Zones
 
-MOST_CLIPPED = 400_000
+MAX_CLIPPED_PIECES = 400_000
 """Largest number of vertices that one request may clip, over all its pairs of a region and a zone.
 """
 
@@ -82,7 +82,7 @@ class ZoneAreas(Areas):
         """
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
-        check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
+        check_work(int((corners[region] + self._corners[zone]).sum()), MAX_CLIPPED_PIECES)
         order = np.lexsort((zone, region))
         ends = np.searchsorted(region[order], np.arange(len(regions) + 1))
         zones = zone[order]

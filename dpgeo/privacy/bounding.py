@@ -112,14 +112,14 @@ class Popularity:
         if isinstance(self.regions, Listed) or isinstance(regions, Listed):
             if self.regions != regions:
                 raise ValueError("Popularity was measured on other regions.")
-            return RankTable(ranks_of(self.counts), 1, len(self.counts))
+            return RankTable(popularity_ranks(self.counts), 1, len(self.counts))
         grid = _grid_of(regions)
         if grid.rows >= self.regions.rows:
-            return RankTable(ranks_of(self.counts), self.regions.rows, self.regions.columns)
+            return RankTable(popularity_ranks(self.counts), self.regions.rows, self.regions.columns)
         coarse_cell = coarse_cells(grid, self.regions)
         totals = np.zeros(grid.size, dtype=np.int64)
         np.add.at(totals, coarse_cell, self.counts)
-        return RankTable(ranks_of(totals), grid.rows, grid.columns)
+        return RankTable(popularity_ranks(totals), grid.rows, grid.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +155,7 @@ def _grid_of(cells: Grid | SlicedGrid) -> Grid:
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 
-def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def popularity_ranks(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the ranks (n,) of counts (n,): 0 for the largest; equal counts have equal ranks."""
     return np.unique(-counts, return_inverse=True)[1].astype(np.int64)
 

@@ -66,7 +66,7 @@ TABLE_SCALES = 14
 One proposal in a million exceeds it, and is decided without the table.
 """
 
-LONGEST_TABLE = 1 << 16
+MAX_TABLE_LENGTH = 1 << 16
 """Largest number of entries in a table of acceptance probabilities."""
 
 PRECISION = 192
@@ -76,7 +76,7 @@ Their rounding error grows with the square of the table's length, to at most abo
 last digit. So the first 64 digits are certain for almost every entry.
 """
 
-GREATEST = (1 << 64) - 1
+MAX_WORD = (1 << 64) - 1
 
 
 def sample(noise: DiscreteGaussian, size: int, random: RandomWords) -> NDArray[np.int64]:
@@ -172,7 +172,7 @@ def is_below(word: int, bounds: Callable[[int], Bounds], random: RandomWords) ->
 @lru_cache(maxsize=16)
 def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> AcceptanceTable:
     """Build the table of bounds on the acceptance probability p(y) for all 0 <= y < `reach`."""
-    shift = max(0, ((reach - 1) // LONGEST_TABLE).bit_length())
+    shift = max(0, ((reach - 1) // MAX_TABLE_LENGTH).bit_length())
     count = -(-reach >> shift)
     table = AcceptanceTable(square_scale, peak, shift, *np.empty((2, 0), dtype=np.uint64))
     edges = _edge_bounds(table, count + 1)
@@ -183,7 +183,7 @@ def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> Acce
         # An entry for several values needs p at its first value and at the first value of the next
         # entry. Between the two, p is monotonic unless the peak, where p is 1, lies between them.
         low, high = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
-        high[floor(peak) >> shift] = GREATEST
+        high[floor(peak) >> shift] = MAX_WORD
     return replace(table, low=low, high=high)
 
 
@@ -200,7 +200,7 @@ def _edge_bounds(table: AcceptanceTable, count: int) -> list[Bounds]:
     # A bound of 2^64 does not fit in a word, so the greatest word stands for it. A random word that
     # equals the greatest one then decides nothing, and the exact comparison follows.
     return [
-        (min(low >> PRECISION - 64, GREATEST), min(high >> PRECISION - 64, GREATEST))
+        (min(low >> PRECISION - 64, MAX_WORD), min(high >> PRECISION - 64, MAX_WORD))
         for low, high in bounds
     ]
 

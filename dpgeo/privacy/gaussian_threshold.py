@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import LEAST_RATE, DiscreteGaussian
+from dpgeo.core.noise import MIN_RATE, DiscreteGaussian
 from dpgeo.privacy.gaussian_sampler import (
     TABLE_SCALES,
     acceptance_table,
@@ -44,7 +44,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import Bounds, exp_bounds, sample_geometric
 from dpgeo.privacy.sparse_threshold import ABOVE, sample_candidates
 
-LARGEST_SCALE = 1 << 13
+MAX_SCALE = 1 << 13
 """Largest standard deviation of the noise.
 
 At this limit, computing the sums A and Z of the module docstring takes seconds.
@@ -52,8 +52,8 @@ At this limit, computing the sums A and Z of the module docstring takes seconds.
 
 
 def check_scale(noise: DiscreteGaussian) -> None:
-    """Raise InvalidInput if the scale of the noise is above LARGEST_SCALE."""
-    if noise.square_scale > LARGEST_SCALE**2:
+    """Raise InvalidInput if the scale of the noise is above MAX_SCALE."""
+    if noise.square_scale > MAX_SCALE**2:
         raise InvalidInput(
             "Is too small for a list of cells with this bound: raise epsilon or lower the bound.",
             field="epsilon",
@@ -70,7 +70,7 @@ def sample_passing(
     """
     check_scale(noise)
     chance = noise.above(threshold)
-    rate = max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
+    rate = max(Fraction(chance / (1 - chance) * ABOVE), MIN_RATE)
     low, high = _passing_bounds(noise.square_scale, threshold, rate, 64)
     candidates = sample_candidates(rate, size, random)
     words = ~random.words(candidates.size)

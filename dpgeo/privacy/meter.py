@@ -116,7 +116,7 @@ from dpgeo.spatial.truncation import Truncation
 Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums
 """Private values to which the Meter adds noise; each states its L1 and squared L2 sensitivity."""
 
-MOST_PASSING = 5_000_000
+MAX_PASSING = 5_000_000
 """Largest expected number of empty cells that reach a threshold; each takes about 100 bytes of
 memory.
 """
@@ -299,7 +299,7 @@ class Meter:
         """Return the cells (n,) whose noisy counts reach `threshold`, and these counts (n,).
 
         Raises PrivacyError or InvalidInput, before anything is drawn, if the request is refused. It
-        is also refused if noise alone is expected to lift more than MOST_PASSING cells to the
+        is also refused if noise alone is expected to lift more than MAX_PASSING cells to the
         threshold.
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
@@ -307,7 +307,7 @@ class Meter:
         noise = self.noise(label, counts)
         if isinstance(noise, DiscreteGaussian):
             gaussian_threshold.check_scale(noise)
-        if counts.size * noise.above(threshold) > MOST_PASSING:
+        if counts.size * noise.above(threshold) > MAX_PASSING:
             raise PrivacyError("Too many empty cells would pass; raise the threshold.")
         self._close(label, noise)
         stream = self._entropy.stream()

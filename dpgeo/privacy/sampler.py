@@ -48,7 +48,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
+from dpgeo.core.noise import MIN_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
@@ -57,7 +57,7 @@ BASE_BITS = 12
 Tables for digits in base 4096 take 32 kilobytes and fit in the processor's cache.
 """
 
-LARGEST_TABLE_SCALE = 512
+MAX_TABLE_SCALE = 512
 """Largest noise scale at which a geometric value is drawn from one table, not digit by digit."""
 
 CHUNK = 1 << 15
@@ -97,10 +97,10 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
     """Return a function that draws geometric values from tables, digit by digit in base 4096."""
-    if rate < LEAST_RATE:
-        raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
+    if rate < MIN_RATE:
+        raise ValueError(f"The rate of noise must be at least {MIN_RATE}, to fit 64 bits.")
     digits = []
-    while rate * LARGEST_TABLE_SCALE < 1:
+    while rate * MAX_TABLE_SCALE < 1:
         digits.append(_table(rate, 1 << BASE_BITS))
         rate *= 1 << BASE_BITS
     top = _table(rate, None)

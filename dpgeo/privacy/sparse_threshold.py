@@ -34,7 +34,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
+from dpgeo.core.noise import MIN_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
@@ -83,7 +83,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
     A cell is a candidate with probability 1 - exp(-r), just above P(X >= threshold).
     """
     chance = noise.above(threshold)
-    return max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
+    return max(Fraction(chance / (1 - chance) * ABOVE), MIN_RATE)
 
 
 def _accepted(

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.trip_paths import DIRECTIONS, MOST_MOVES, UNITS
+from dpgeo.core.trip_paths import DIRECTIONS, MAX_MOVES, UNITS
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.spatial.grid import Grid
 
@@ -42,7 +42,7 @@ class PrivateTripFeatures:
 
     `ends`, shape (n * n,), counts trips by start * n + end. `moves`, shape (n * 8,), are
     indexed by cell * 8 + direction; each trip that moves adds UNITS to them, divided among its
-    moves. `lengths`, shape (MOST_MOVES,), counts trips by their number of moves minus 1.
+    moves. `lengths`, shape (MAX_MOVES,), counts trips by their number of moves minus 1.
     """
 
     ends: PrivateCounts
@@ -78,7 +78,7 @@ class TripFeatures:
         self._distinct = distinct
         self._ends = np.zeros(grid.size**2, dtype=np.int64)
         self._moves = np.zeros(grid.size * len(DIRECTIONS), dtype=np.int64)
-        self._lengths = np.zeros(MOST_MOVES, dtype=np.int64)
+        self._lengths = np.zeros(MAX_MOVES, dtype=np.int64)
 
     def add(self, rows: OrderedRows) -> None:
         """Add the trips in `rows`, at most `bound` of each privacy unit, to the counts."""
@@ -116,7 +116,7 @@ class TripFeatures:
 def moves_of(rows: OrderedRows, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the trip, start cell, end cell and direction of each move (k,), in order.
 
-    Each trip is cut off after MOST_MOVES moves.
+    Each trip is cut off after MAX_MOVES moves.
     """
     row, column = np.divmod(rows.cell, columns)
     down, across = np.diff(row), np.diff(column)
@@ -135,7 +135,7 @@ def moves_of(rows: OrderedRows, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
     trip = rows.trip[at]
     first = np.flatnonzero(np.r_[True, trip[1:] != trip[:-1]][: trip.size])
     place = np.arange(trip.size) - np.repeat(first, np.diff(np.r_[first, trip.size]))
-    kept = place < MOST_MOVES
+    kept = place < MAX_MOVES
     start, end = from_row * columns + from_column, to_row * columns + to_column
     return trip[kept], start[kept], end[kept], direction[kept]
 

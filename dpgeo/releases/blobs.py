@@ -31,7 +31,7 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
-from dpgeo.releases.series_state import lineage_of, series_advance
+from dpgeo.releases.series_state import release_lineage, series_advance
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ def _version(release: Release) -> str:
     """Return a text that identifies what a draw is made from: the version of the data and, in a
     series, the state that says how much each person has used.
     """
-    return release.upload_id.hex + lineage_of(release)
+    return release.upload_id.hex + release_lineage(release)
 
 
 def is_from_replaced_data(release: Release, name: str) -> bool:
@@ -122,7 +122,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
             except UnreadableRelease:
                 _set_drawing(release, lease)
                 raise
-            if not is_draw_of(release, released):
+            if not is_from_release(release, released):
                 # This is the draw of another request; reconciliation debits it separately.
                 continue
             _set_drawing(release, lease)
@@ -146,12 +146,12 @@ def is_anothers(release: Release, name: str) -> bool:
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:
-        return not is_draw_of(release, decode(blob))
+        return not is_from_release(release, decode(blob))
     except UnreadableRelease:
         return False
 
 
-def is_draw_of(release: Release, released: Released) -> bool:
+def is_from_release(release: Release, released: Released) -> bool:
     """Return whether a blob matches a release in dataset, cost and request.
 
     A blob may be stored under the id of a job that did not draw it, for example if a database is

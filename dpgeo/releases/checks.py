@@ -7,13 +7,13 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-LEAST_MIB = 128
+MIN_MIB = 128
 
 
 @register()
 def check_count_memory(**_: Any) -> list[CheckMessage]:
     """Report an error if counts would have too little memory to work at all."""
-    if settings.DPGEO_COUNT_MEMORY_MIB >= LEAST_MIB:
+    if settings.DPGEO_COUNT_MEMORY_MIB >= MIN_MIB:
         return []
-    problem = f"DPGEO_COUNT_MEMORY_MIB has to be at least {LEAST_MIB}."
+    problem = f"DPGEO_COUNT_MEMORY_MIB has to be at least {MIN_MIB}."
     return [Error(problem, id="dpgeo.E010")]

@@ -14,11 +14,11 @@ from dpgeo.budgets.services import most_pure
 from dpgeo.core.epsilon import MICRO
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
-from dpgeo.core.zcdp import USUAL_EXPONENT, delta_of, delta_text, nano_rho_for
+from dpgeo.core.zcdp import USUAL_EXPONENT, delta_text, exponent_delta, nano_rho_for
 from dpgeo.phrases import Phrase
 from dpgeo.releases.requests import PricedRequest
 
-USUAL_DELTA = delta_of(USUAL_EXPONENT)
+USUAL_DELTA = exponent_delta(USUAL_EXPONENT)
 
 COMPARED = {
     Notion.PURE_DP: Phrase("Epsilon is better for a budget that is spent on maps like this."),

@@ -30,7 +30,7 @@ from dpgeo.jobs.services import job_create, job_retry, job_wake
 from dpgeo.phrases import Phrase
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 
 MAKE_TASK = "releases.file"
 
@@ -100,7 +100,9 @@ def file_make(file: ReleaseFile) -> None:
     """Make a file from the stored release; move it to the public storage for a public release."""
     release = file.release
     with work_folder() as folder:
-        for built in build_files(released_of(release), folder, lambda each: each.name == file.name):
+        for built in build_files(
+            load_released(release), folder, lambda each: each.name == file.name
+        ):
             files.keep_requested(file, built)
     release.refresh_from_db()
     if release.rules.public:

@@ -26,10 +26,10 @@ from dpgeo.core.guarantees import (
     protected_at,
 )
 from dpgeo.core.release_request import ReleaseRequest
-from dpgeo.core.series import Period, Protection, Terms, window_of
+from dpgeo.core.series import Period, Protection, Terms, period_window
 from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.window import Window
-from dpgeo.core.zcdp import delta_of
+from dpgeo.core.zcdp import exponent_delta
 from dpgeo.datasets.declared_field import DeclaredField
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
@@ -142,7 +142,7 @@ class Series(models.Model):
             most=self.most,
             epsilon=from_units(Notion.PURE_DP, self.epsilon_units),
             rho=None if self.rho_units is None else from_units(Notion.ZCDP, self.rho_units),
-            delta=None if self.delta_exponent is None else delta_of(self.delta_exponent),
+            delta=None if self.delta_exponent is None else exponent_delta(self.delta_exponent),
         )
 
     @property
@@ -152,7 +152,7 @@ class Series(models.Model):
 
     def window(self, number: int) -> Window:
         """Return the days of period `number`, counted from 1."""
-        return window_of(Period(self.period), self.first_day, number)
+        return period_window(Period(self.period), self.first_day, number)
 
     def has_map(self, number: int) -> bool:
         """Return whether the series has a map of this number, counted from 1."""
@@ -347,7 +347,7 @@ class Release(models.Model):
     @property
     def delta(self) -> Fraction | None:
         """The delta at which a rho is stated as an epsilon; None unless the cost is a rho."""
-        return None if self.delta_exponent is None else delta_of(self.delta_exponent)
+        return None if self.delta_exponent is None else exponent_delta(self.delta_exponent)
 
     @property
     def cost(self) -> Guarantee:

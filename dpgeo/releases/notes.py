@@ -23,9 +23,9 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.states import ACTIONS, ReleaseState
 from dpgeo.spatial.area import StudyArea
 
-MOST_NOTES = 5
+MAX_NOTES = 5
 
-LONGEST_NOTE = 90
+MAX_NOTE_LENGTH = 90
 """Maximum length of a note's text, in characters."""
 
 JOINERS = "\u200c\u200d"
@@ -53,11 +53,11 @@ def clean_notes(given: object, area: StudyArea) -> list[Note]:
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise InvalidInput("Must be a list, [...].", field="notes")
-    if len(given) > MOST_NOTES:
+    if len(given) > MAX_NOTES:
         raise InvalidInput(
             "Has {count} notes; keep the {most} that matter most.",
             count=len(given),
-            most=MOST_NOTES,
+            most=MAX_NOTES,
             field="notes",
         )
     return [_clean_note(number, each, area) for number, each in enumerate(given, start=1)]
@@ -72,7 +72,7 @@ def _clean_note(number: int, given: object, area: StudyArea) -> Note:
         )
     if not isinstance(given["text"], str):
         raise InvalidInput("Note {number} must be text.", number=number, field="notes")
-    text = clean_text(given["text"], field="notes", longest=LONGEST_NOTE, required=True)
+    text = clean_text(given["text"], field="notes", longest=MAX_NOTE_LENGTH, required=True)
     # Characters that reverse the direction of text could change how the page around a note reads.
     signs = {sign for sign in text if sign not in JOINERS}
     if {unicodedata.category(sign) for sign in signs} & {"Cc", "Cf", "Zl", "Zp"}:

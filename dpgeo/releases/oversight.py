@@ -18,7 +18,7 @@ from django.utils import timezone
 from dpgeo.accounts.models import Organisation
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.models import EntryKind, Ledger
-from dpgeo.budgets.selectors import entries_of, points_ledger
+from dpgeo.budgets.selectors import ledger_entries, points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import InvalidInput
@@ -108,7 +108,7 @@ def people_of(organisation: Organisation) -> list[People]:
     return found
 
 
-def years_of(people: Sequence[People]) -> list[int]:
+def report_years(people: Sequence[People]) -> list[int]:
     """Return the years in which anything was spent, and the present one, in order."""
     years = {year for each in people for spent in each.spent for year in spent}
     return sorted(years | {timezone.now().astimezone(datetime.UTC).year})
@@ -121,14 +121,14 @@ def _spent_by_year(ledger: Ledger) -> defaultdict[str, Spent]:
     merger, which only move these amounts, do not count.
     """
     spent: defaultdict[str, Spent] = defaultdict(dict)
-    entries = entries_of(ledger).exclude(kind=EntryKind.MERGER)
+    entries = ledger_entries(ledger).exclude(kind=EntryKind.MERGER)
     for notion, at, units in entries.order_by("id").values_list("ledger__notion", "at", "units"):
         year = at.astimezone(datetime.UTC).year
         spent[notion][year] = spent[notion].get(year, 0) + units
     return spent
 
 
-def findings_of(organisation: Organisation) -> list[Finding]:
+def oversight_findings(organisation: Organisation) -> list[Finding]:
     """Return everything that a privacy officer should look at in an organisation's datasets."""
     datasets = Dataset.objects.filter(organisation=organisation).select_related("ledger")
     found: list[Finding] = []
@@ -200,7 +200,7 @@ def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
             )
 
 
-def report_of(organisation: Organisation, year: int) -> Report:
+def yearly_report(organisation: Organisation, year: int) -> Report:
     """Return the report on a calendar year in UTC; for the present year, on its days so far."""
     begin, end = _begin(year), _begin(year + 1)
     lines = []
@@ -225,7 +225,7 @@ def report_of(organisation: Organisation, year: int) -> Report:
             (each, each.ledger.price(each.cost))
             for each in published.select_related("dataset__ledger").order_by("published_at")
         ],
-        findings=findings_of(organisation),
+        findings=oversight_findings(organisation),
     )
 
 

@@ -64,7 +64,7 @@ from dpgeo.engine.gathering import gather
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
-from dpgeo.jobs.outages import outage_of
+from dpgeo.jobs.outages import find_outage
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
@@ -72,8 +72,8 @@ from dpgeo.privacy.mechanism import StoredBound
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
 from dpgeo.releases.models import Release
-from dpgeo.releases.requests import request_of
-from dpgeo.releases.series_state import allowances_of
+from dpgeo.releases.requests import stored_request
+from dpgeo.releases.series_state import load_allowances
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ def read_and_draw(
     because drawing again is not allowed.
     """
     dataset = release.dataset
-    request = request_of(release)
+    request = stored_request(release)
     params = request.params
     domain = domain_of(dataset, layers_named(params))
     lease.step(COUNTING)
@@ -153,7 +153,7 @@ def read_and_draw(
             "memory_bytes": settings.DPGEO_COUNT_MEMORY_MIB << 20,
             "progress": lambda done, total: lease.step(COUNTING, done, total),
         }
-        allowances = allowances_of(release, folder)
+        allowances = load_allowances(release, folder)
         view: DuckDBView
         if in_place and allowances is None:
             from dpgeo.datasets.spark_counts import spark_view
@@ -263,7 +263,7 @@ def store_draw(release: Release, name: str, drawn: bytes) -> str:
             return store_bytes(name, drawn)
         except Exception as error:
             logger.error("release %s: not stored yet: %s", release.pk, type(error).__name__)
-            if outage_of(error) in WAITS and time.monotonic() < end:
+            if find_outage(error) in WAITS and time.monotonic() < end:
                 time.sleep(SPACE_POLL_SECONDS)
             elif waits:
                 time.sleep(waits.pop())

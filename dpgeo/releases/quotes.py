@@ -41,10 +41,10 @@ from dpgeo.releases.currencies import (
     requests_in_both,
     shares,
 )
-from dpgeo.releases.requests import PricedRequest, share_of
+from dpgeo.releases.requests import PricedRequest, household_share
 from dpgeo.spatial.ground_grid import input_step
 
-MOST_CROWDED = 100_000
+MAX_CROWDED = 100_000
 """A count that hardly any cell or zone exceeds. Quotes warn if even this count would not stand out
 from the noise.
 """
@@ -55,11 +55,11 @@ class Advice:
     """Advice on the contribution bound, given an owner's estimates about the data (`Guess`).
 
     `best` is the best bound. `error` is the expected error with the requested bound, and
-    `error_at_best` is the expected error with the best bound. `bounds` are about `MOST_ADVISED`
-    bounds from 1 to the estimated number of places per person, or beyond the best bound, and
-    `errors` are the expected errors with these bounds. If `alike`, all regions are counted with the
-    same noise, and the errors are root mean squares over all of them; otherwise, the errors are
-    those of a busy region.
+    `error_at_best` is the expected error with the best bound. `bounds` are about
+    `MAX_ADVISED_BOUND` bounds from 1 to the estimated number of places per person, or beyond the
+    best bound, and `errors` are the expected errors with these bounds. If `alike`, all regions are
+    counted with the same noise, and the errors are root mean squares over all of them; otherwise,
+    the errors are those of a busy region.
     """
 
     guess: Guess
@@ -71,7 +71,7 @@ class Advice:
     alike: bool
 
 
-MOST_ADVISED = 200
+MAX_ADVISED_BOUND = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +105,9 @@ class Quote:
         regions = self.forecast.regions if self.forecast.alike else 1
         best = best_bound(self.guess, epsilon, regions)
         most = max(self.guess.records, 2 * best)
-        candidates = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
+        candidates = {
+            round(1 + (most - 1) * k / MAX_ADVISED_BOUND) for k in range(MAX_ADVISED_BOUND + 1)
+        }
         bounds = tuple(sorted(candidates | {best, min(asked, most)}))
         return Advice(
             guess=self.guess,
@@ -188,7 +190,7 @@ def _warning(least: int, guess: Guess | None) -> Phrase | None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
         )
-        return rare if least > MOST_CROWDED else None
+        return rare if least > MAX_CROWDED else None
     if least > guess.people:
         return Phrase(
             "Nothing can stand out: that takes {least:,}, and you guess that there are {people:,} "
@@ -284,11 +286,14 @@ def _asked_in_both(request: PricedRequest, delta: Fraction) -> tuple[Fraction, i
     """Return what the request costs as the guarantee of one person: as an epsilon, and in nano-rho.
 
     If a household of k people is protected, these are the k-th part of the requested epsilon
-    (`requests.share_of`), and the k^2-th part of the rho that amounts to that epsilon at delta.
+    (`requests.household_share`), and the k^2-th part of the rho that amounts to that epsilon at
+    delta.
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)
-    return (request.epsilon_of_person if people == 1 else share_of(asked, people)), rho // people**2
+    return (
+        request.epsilon_of_person if people == 1 else household_share(asked, people)
+    ), rho // people**2
 
 
 def _margins(dataset: Dataset, both: tuple[PricedRequest, PricedRequest] | None) -> Margins | None:

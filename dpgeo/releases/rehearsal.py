@@ -27,7 +27,7 @@ from dpgeo.datasets.storage import work_folder
 from dpgeo.engine.canonical_file import SALT_BYTES
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.postprocess.layers import ShapeLayer, layers
-from dpgeo.postprocess.opening import Opening, opening_of
+from dpgeo.postprocess.opening import Opening, opening_view
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases.requests import PricedRequest
@@ -36,7 +36,7 @@ from dpgeo.spatial.invented_people import invent_people
 INVENTED_PEOPLE = 50_000
 """Number of invented people if the publisher has not estimated how many there are."""
 
-MOST_INVENTED = 100_000
+MAX_INVENTED_PEOPLE = 100_000
 
 MEMORY_BYTES = 256 << 20
 
@@ -56,13 +56,13 @@ class Rehearsed:
 def rehearse(dataset: Dataset, request: PricedRequest, people: int) -> Rehearsed:
     """Run a request's mechanism on invented people and return the map.
 
-    At most MOST_INVENTED people are invented. Raises InvalidInput if no release can be made with
-    the request, or Conflict if this machine is too busy.
+    At most MAX_INVENTED_PEOPLE people are invented. Raises InvalidInput if no release can be made
+    with the request, or Conflict if this machine is too busy.
     """
     with preview_slot(), work_folder() as folder:
         path = folder / "invented.parquet"
         domain = domain_of(dataset, layers_named(request.params))
-        _write(domain, Unit(dataset.unit), min(people, MOST_INVENTED), path)
+        _write(domain, Unit(dataset.unit), min(people, MAX_INVENTED_PEOPLE), path)
         view = DuckDBView(
             path,
             domain=domain,
@@ -104,7 +104,7 @@ def _drawn(released: Released, folder: Path) -> Rehearsed:
             geojson.FORMAT.write(released, layer, folder / names[-1])
     files = {name: (folder / name).read_bytes() for name in names}
     looks = {layer.name: layer.features.look for layer in shown}
-    return Rehearsed(files, opening_of(shown), looks)
+    return Rehearsed(files, opening_view(shown), looks)
 
 
 def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:

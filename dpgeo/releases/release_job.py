@@ -41,9 +41,9 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw, stored_bound
 from dpgeo.releases.publication import publish_due
 from dpgeo.releases.reconciliation import pay_for_replaced
-from dpgeo.releases.released_layers import declarations_of
-from dpgeo.releases.requests import request_of
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.released_layers import license_declarations
+from dpgeo.releases.requests import stored_request
+from dpgeo.releases.selectors import load_released
 from dpgeo.spatial.zones import Zones
 
 
@@ -89,7 +89,7 @@ def check_describable(release: Release) -> None:
     The check depends on public facts alone. It is made before the draw, because a failure after a
     draw is never refunded.
     """
-    layers = domain_of(release.dataset, layers_named(request_of(release).params)).layers
+    layers = domain_of(release.dataset, layers_named(stored_request(release).params)).layers
     zones = [layer for layer in layers.values() if isinstance(layer, Zones)]
     check_public_part(
         release.request.parameters,
@@ -119,7 +119,7 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
 
 def draw(release: Release, lease: JobLease) -> Released:
     """Draw a release's noisy counts or perturbed points once. Raises as `read_and_draw` does."""
-    request = request_of(release)
+    request = stored_request(release)
     mechanism = request.definition
     words = about(release)
     return read_and_draw(
@@ -159,7 +159,7 @@ def about(release: Release) -> dict[str, str]:
         "request": release.request.model_dump_json(),
         **_series(release),
         **_points_total(release),
-        **declarations_of(release),
+        **license_declarations(release),
         **_names(dataset),
     }
 
@@ -249,7 +249,7 @@ def build_files(release: Release, lease: JobLease) -> None:
     """
     lease.step(Phrase("Writing files"))
     with work_folder() as folder:
-        planned = planned_files(released_of(release))
+        planned = planned_files(load_released(release))
         built = write_files([file for file in planned if file.at_once], folder)
         files.list_files(release, [file for file in planned if not file.at_once])
         for number, file in enumerate(built, 1):

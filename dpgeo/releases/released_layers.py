@@ -25,7 +25,7 @@ from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import open_stored, work_folder
 from dpgeo.phrases import listed
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import FileUnmade, release_public, released_of, stored_file
+from dpgeo.releases.selectors import FileUnmade, load_released, release_public, stored_file
 
 SUFFIX = ".geojson"
 
@@ -88,7 +88,7 @@ def _opened(release: Release, name: str) -> Iterator[BinaryIO]:
         stored = stored_file(release, name)
     except FileUnmade:
         with work_folder() as folder:
-            build_files(released_of(release), folder, lambda file: file.name == name)
+            build_files(load_released(release), folder, lambda file: file.name == name)
             with (folder / name).open("rb") as file:
                 yield file
         return
@@ -121,7 +121,7 @@ def _file_of(release: Release, name: str) -> ReleaseFile:
     return files[wanted]
 
 
-def declarations_of(release: Release) -> dict[str, str]:
+def license_declarations(release: Release) -> dict[str, str]:
     """Return JSON texts about a release's public layers and study area, for `Released.about`."""
     used: Iterable[PublicLayer] = release.layers.all()
     texts = {LAYERS: json.dumps([layer_facts(layer, release.dataset) for layer in used])}

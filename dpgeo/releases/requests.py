@@ -25,7 +25,7 @@ from dpgeo.core.guarantees import (
 )
 from dpgeo.core.parameters import layers_named, parameters, parse_parameters, settle_layers
 from dpgeo.core.release_request import Basis, ReleaseRequest, broken_rules
-from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_of
+from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_for_delta
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
@@ -109,15 +109,15 @@ def price_request(
     mechanism can give to one person, is not None, it is used instead of an epsilon.
 
     The epsilon protects a household of up to `household` people as if it were one person, so one
-    person of it gets a share (`share_of`): the k-th part of an epsilon, or the k^2-th of a rho.
-    Raises InvalidInput, with the field at fault.
+    person of it gets a share (`household_share`): the k-th part of an epsilon, or the k^2-th of a
+    rho. Raises InvalidInput, with the field at fault.
     """
     mechanism = find_mechanism(asked.mechanism)
     params = settle_layers(
         parse_parameters(mechanism.params, asked.parameters), layer_kinds(dataset)
     )
     _check_regions(dataset, mechanism, params)
-    basis = basis_of(dataset, mechanism)
+    basis = quote_basis(dataset, mechanism)
     settled = basis.settle(asked)
     for refusal in broken_rules(settled, basis):
         raise refusal
@@ -143,7 +143,7 @@ def _check_regions(dataset: Dataset, mechanism: Mechanism, params: Any) -> None:
     )
 
 
-def basis_of(dataset: Dataset, mechanism: Mechanism) -> Basis:
+def quote_basis(dataset: Dataset, mechanism: Mechanism) -> Basis:
     """Return what the rules for a request of a dataset and a mechanism depend on."""
     return Basis(Unit(dataset.unit), has_times(dataset), mechanism)
 
@@ -161,11 +161,11 @@ def _price(
     epsilon = parse_epsilon("" if asked.epsilon is None else asked.epsilon)
     rho = rho_for(dataset.ledger, mechanism, epsilon, asked.household)
     if rho is None:
-        return share_of(epsilon, asked.household), None
+        return household_share(epsilon, asked.household), None
     return rho, dataset.ledger.delta
 
 
-def share_of(epsilon: Fraction, household: int) -> Fraction:
+def household_share(epsilon: Fraction, household: int) -> Fraction:
     """Return the epsilon of one person such that a household of k people has at most `epsilon`.
 
     k is `household`. The pure epsilons of k people add up, so that of one person is the k-th part,
@@ -200,14 +200,14 @@ def rho_for(
     It is None if the map is paid for as a pure epsilon: if the ledger counts in epsilon, or the
     mechanism cannot add Gaussian noise. Raises InvalidInput if the rho would be 0.
     """
-    rho = rho_of(ledger, epsilon) if Notion.ZCDP in mechanism.notions else None
+    rho = ledger_rho(ledger, epsilon) if Notion.ZCDP in mechanism.notions else None
     if rho is None:
         return None
     units = whole_units(Notion.ZCDP, rho)
     return _checked_share(from_units(Notion.ZCDP, units // household**2), household)
 
 
-def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
+def ledger_rho(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
     """Return the largest rho that amounts to at most `epsilon` at the ledger's delta.
 
     Returns None if the ledger has no delta, because it is not in rho. Raises InvalidInput if the
@@ -230,7 +230,7 @@ def cost_columns(cost: Guarantee) -> dict[str, Any]:
     return {
         "notion": cost.notion.value,
         "cost_units": whole_units(cost.notion, cost.amount),
-        "delta_exponent": exponent_of(cost.delta) if isinstance(cost, ZCDP) else None,
+        "delta_exponent": exponent_for_delta(cost.delta) if isinstance(cost, ZCDP) else None,
     }
 
 
@@ -243,7 +243,7 @@ def columns_of(request: PricedRequest) -> dict[str, Any]:
     }
 
 
-def request_of(release: Release) -> PricedRequest:
+def stored_request(release: Release) -> PricedRequest:
     """Return the request that a release stores."""
     amount, delta = _amount(release.cost)
     facts = {**dict(release.request), "amount": amount, "delta": delta}

@@ -11,7 +11,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from dpgeo.accounts.selectors import Visitor, may, organisations_of
+from dpgeo.accounts.selectors import Visitor, may, visible_organisations
 from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
@@ -21,7 +21,7 @@ from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, ReleaseState, is_timely
 
-LONGEST_HIDDEN = timedelta(days=7)
+MAX_HIDDEN = timedelta(days=7)
 """Longest time for which the API hides from API keys that a job has ended."""
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
@@ -87,7 +87,7 @@ def listed(releases: QuerySet[Release]) -> QuerySet[Release]:
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
     """Return all published releases, and all releases of the user's organisations."""
     return Release.objects.filter(
-        Q(state__in=PUBLIC) | Q(dataset__organisation__in=organisations_of(user))
+        Q(state__in=PUBLIC) | Q(dataset__organisation__in=visible_organisations(user))
     ).select_related(*TABLES)
 
 
@@ -99,7 +99,9 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     such users may learn that the release has ended.
     """
     known = Q(state__in=KNOWN)
-    mine = Q(dataset__organisation__in=organisations_of(user)) if user.is_authenticated else Q()
+    mine = (
+        Q(dataset__organisation__in=visible_organisations(user)) if user.is_authenticated else Q()
+    )
     if not storable(release_id):
         raise Release.DoesNotExist
     try:
@@ -118,7 +120,7 @@ def jobs_of_keys(organisation_id: int) -> Iterator[Job]:
     maps to be drawn.
     """
     mine = Q(dataset__organisation_id=organisation_id)
-    recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - LONGEST_HIDDEN)
+    recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - MAX_HIDDEN)
     by_keys = Q(by_key=True) | Q(series__isnull=False)
     for results in (Upload.objects.filter(mine), Release.objects.filter(mine, by_keys)):
         for result in results.filter(recent).select_related("job"):
@@ -138,7 +140,7 @@ def mask_draw(release: Release) -> Release:
     return release
 
 
-def released_of(release: Release) -> Released:
+def load_released(release: Release) -> Released:
     """Return a release's decoded blob.
 
     Raises Conflict if there is no blob yet, or StoredFileMissing.

@@ -36,7 +36,7 @@ from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.series import Protection, Terms
 from dpgeo.core.series_request import SeriesRequest, broken_rules
 from dpgeo.core.window import Window
-from dpgeo.core.zcdp import epsilon_at, exponent_of
+from dpgeo.core.zcdp import epsilon_at, exponent_for_delta
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
@@ -52,8 +52,8 @@ from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import (
     PricedRequest,
     has_times,
+    ledger_rho,
     price_request,
-    rho_of,
 )
 from dpgeo.releases.selectors import jobs_of_keys
 from dpgeo.releases.series_state import has_state
@@ -92,7 +92,7 @@ def series_terms(dataset: Dataset, asked: SeriesRequest) -> Terms:
         )
     for refusal in broken_rules(asked):
         raise refusal
-    rho = rho_of(dataset.ledger, asked.epsilon)
+    rho = ledger_rho(dataset.ledger, asked.epsilon)
     delta = None if rho is None else dataset.ledger.delta
     terms = Terms(
         period=asked.period,
@@ -193,7 +193,7 @@ def series_declare(
             most=terms.most,
             epsilon_units=to_micro(terms.epsilon),
             rho_units=whole_units(Notion.ZCDP, terms.rho) if terms.rho else None,
-            delta_exponent=exponent_of(terms.delta) if terms.delta else None,
+            delta_exponent=exponent_for_delta(terms.delta) if terms.delta else None,
             publish_when_done=asked.publish_when_done and may_publish,
             all_files=asked.all_files,
             salt=os.urandom(SALT_BYTES),

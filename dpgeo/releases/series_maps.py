@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 
 from dpgeo.artefacts.series_files import FEATURES, PeriodMap, SeriesMaps
 from dpgeo.releases.models import Release, Series
-from dpgeo.releases.selectors import released_of, releases_public
+from dpgeo.releases.selectors import load_released, releases_public
 
 Shown = tuple[tuple[str, str], ...]
 """The ids and the checksums of the published maps, in the order of their periods."""
@@ -59,11 +59,11 @@ def _map_of(release: Release) -> PeriodMap:
     window = release.request.window
     if window is None or release.number is None:
         raise ValueError(f"{release.pk} is not a map of a series.")
-    return PeriodMap(release.number, window, release.pk, released_of(release))
+    return PeriodMap(release.number, window, release.pk, load_released(release))
 
 
 @lru_cache(maxsize=8)
-def array_of(shown: Shown) -> StoredArray | None:
+def stored_map_array(shown: Shown) -> StoredArray | None:
     """Return the array file with the counts of all maps; None if the maps are not comparable."""
     maps = maps_together(shown)
     if maps.compared is None:

@@ -43,7 +43,7 @@ class StateMissing(Conflict):
     """Raised if the state that a period needs is not stored; the series then ends."""
 
 
-def lineage_of(release: Release) -> str:
+def release_lineage(release: Release) -> str:
     """Return the part of a draw's name that stands for the state from which it was made.
 
     The part is empty for releases that read no state.
@@ -63,10 +63,10 @@ def state_name(release: Release) -> str:
 
     The name also depends on the series' state before this draw.
     """
-    return f"{FOLDER}/{release.job_id}-{release.upload_id.hex}-{lineage_of(release)}.parquet"
+    return f"{FOLDER}/{release.job_id}-{release.upload_id.hex}-{release_lineage(release)}.parquet"
 
 
-def allowances_of(release: Release, folder: Path) -> Allowances | None:
+def load_allowances(release: Release, folder: Path) -> Allowances | None:
     """Return what each person may still add to a release's series, or None if it keeps no state.
 
     The previous state is copied to `folder`. Raises StateMissing.

@@ -61,7 +61,7 @@ RUN_TASK = "releases.run"
 SALT_BYTES = 16
 """Length in bytes of the secret that seeds the choice of each person's contributions."""
 
-LONGEST_REJECTION = 2_000
+MAX_REJECTION_LENGTH = 2_000
 """Maximum length of the reason for rejecting a draft, in characters."""
 
 
@@ -306,7 +306,7 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
     or too long, or Conflict if the release is not a finished draft.
     """
     _check_may(release, by, "reject")
-    clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
+    clean_reason = clean_text(reason, field="reason", longest=MAX_REJECTION_LENGTH, required=True)
     _check_finished(
         release,
         translatable("This release is not finished yet; reject it when its job is done."),

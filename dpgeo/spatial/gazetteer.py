@@ -12,7 +12,7 @@ from typing import Any
 
 from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue
-from dpgeo.spatial.places import MOST_PLACES
+from dpgeo.spatial.places import MAX_PLACES
 
 LONGITUDE = ("longitude", "lon", "lng")
 LATITUDE = ("latitude", "lat")
@@ -60,8 +60,8 @@ def _rows(text: str) -> Iterator[list[str]]:
 
 def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
-        if number > MOST_PLACES:
-            raise InvalidValue("Has more than {most:,} places; give fewer.", most=MOST_PLACES)
+        if number > MAX_PLACES:
+            raise InvalidValue("Has more than {most:,} places; give fewer.", most=MAX_PLACES)
         if len(row) != columns:
             raise InvalidValue(
                 "Row {number} has {count} cells where the first line has {columns}; quote "

@@ -19,7 +19,7 @@ NEIGHBOURHOODS = 14
 DAYS = 28
 FIRST_DAY = 1_777_852_800
 """Day on which invented sightings begin: Monday, 4 May 2026, 00:00 UTC, in seconds since 1970."""
-MOST_SIGHTINGS = 200
+MAX_SIGHTINGS = 200
 TRIES = 20
 
 
@@ -64,7 +64,7 @@ def invent_people(area: StudyArea, people: int, seed: int = 1) -> InventedPeople
 
     home_hood = random.choice(NEIGHBOURHOODS, people, p=share)
     home = _around(area, middle, spread, home_hood, random)
-    sightings = np.minimum(1 + random.lognormal(1.3, 0.9, people).astype(np.int64), MOST_SIGHTINGS)
+    sightings = np.minimum(1 + random.lognormal(1.3, 0.9, people).astype(np.int64), MAX_SIGHTINGS)
     person = np.repeat(np.arange(people, dtype=np.int64), sightings)
     elsewhere = random.random(len(person)) < 0.55
     place = home[person].copy()

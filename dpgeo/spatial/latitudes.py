@@ -34,7 +34,7 @@ STRIP = math.pi / 3
 MODULUS = 2.1
 """Upper bound on the modulus of the Gudermannian function in the strip around the real axis."""
 
-HIGHEST_DEGREE = 12
+MAX_DEGREE = 12
 """Largest degree of a polynomial; beyond it, exact latitudes take about as long to compute."""
 
 BEYOND = 0.1
@@ -65,7 +65,7 @@ class Latitudes:
         )
         half = (high - low) / 2 / MERCATOR_RADIUS_METRES
         ratio = STRIP / half + math.hypot(STRIP / half, 1)
-        for degree in range(1, HIGHEST_DEGREE + 1):
+        for degree in range(1, MAX_DEGREE + 1):
             if math.degrees(4 * MODULUS * ratio**-degree / (ratio - 1)) <= error:
                 break
         else:

@@ -44,7 +44,7 @@ TOWN_WORDS = {"city", "of", "town", "stadt"}
 SAME_PLACE_DEGREES = 0.1
 """Largest distance, along each axis, between two sources' positions of the same city."""
 
-MOST_CORNERS = 10_000
+MAX_CORNERS = 10_000
 """Largest number of vertices of an outline; outlines with more are simplified."""
 
 POSITION = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?([+-])(\d{3})(\d\d)(\d\d)?")
@@ -399,10 +399,10 @@ def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
     parts = shapely.get_parts(shape)
     # Simplification leaves every part of a shape at least four vertices. So if there are many
     # islands, only the largest are kept.
-    largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
+    largest = np.argsort(-shapely.area(parts))[: MAX_CORNERS // 8]
     shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001
-    while shapely.get_num_coordinates(shape) > MOST_CORNERS:
+    while shapely.get_num_coordinates(shape) > MAX_CORNERS:
         shape, tolerance = shapely.simplify(shape, tolerance), 2 * tolerance
     # Rounding can make an outline touch itself, and simplification can make islands overlap, so
     # repair and merge them.

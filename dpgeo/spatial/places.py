@@ -23,9 +23,9 @@ from dpgeo.spatial.prepared import prepared_copies
 from dpgeo.spatial.projection import MAX_LATITUDE
 from dpgeo.spatial.zones import Zones
 
-MOST_PLACES = 200_000
+MAX_PLACES = 200_000
 
-MOST_LEVELS = 8
+MAX_LEVELS = 8
 
 ALONE = "place"
 """Name of the only level if the places have no hierarchy."""
@@ -65,19 +65,19 @@ class Places:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", self.names or self.keys)
-        if not 1 <= len(self.levels) <= MOST_LEVELS:
+        if not 1 <= len(self.levels) <= MAX_LEVELS:
             raise InvalidValue(
-                "Name from 1 to {most} levels, such as country, city, street.", most=MOST_LEVELS
+                "Name from 1 to {most} levels, such as country, city, street.", most=MAX_LEVELS
             )
         if len(set(self.levels)) != len(self.levels):
             raise InvalidValue("Two levels have one name; give each its own.")
         if len(self.keys) < 2:
             raise InvalidValue("Give at least two places: one alone hides nothing.")
-        if len(self.keys) > MOST_PLACES:
+        if len(self.keys) > MAX_PLACES:
             raise InvalidValue(
                 "Has {count:,} places; give at most {most:,}.",
                 count=len(self.keys),
-                most=MOST_PLACES,
+                most=MAX_PLACES,
             )
         others = self.names, self.units, self.longitude, self.latitude
         if any(len(each) != len(self.keys) for each in others):

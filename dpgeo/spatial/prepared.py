@@ -13,7 +13,7 @@ from typing import Any
 
 import shapely
 
-MOST_KEPT = 2
+CACHE_SIZE = 2
 """Largest number of prepared copies that a thread keeps; a country's outline takes megabytes."""
 
 
@@ -32,7 +32,7 @@ def prepared(shape: Any) -> Any:
     copies = _kept.copies
     known = copies.get(id(shape))
     if known is None:
-        while len(copies) >= MOST_KEPT:
+        while len(copies) >= CACHE_SIZE:
             del copies[next(iter(copies))]
         # The shape is kept as well, so that no other shape can get its id.
         known = copies[id(shape)] = shape, prepared_copies(shape)

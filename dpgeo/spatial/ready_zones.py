@@ -16,14 +16,14 @@ from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.national_grids import SQUARE_METRES, NationalGrid
 from dpgeo.spatial.prepared import prepared
-from dpgeo.spatial.zones import MOST_ZONES
+from dpgeo.spatial.zones import MAX_ZONES
 
 Document = dict[str, Any]
 
 H3_RESOLUTIONS = range(4, 12)
 """H3 resolutions offered: hexagons from about 1,770 km² down to 0.002 km²."""
 
-FEWEST = 4
+MIN_ZONES = 4
 
 
 def h3_resolutions(area: StudyArea) -> list[int]:
@@ -36,7 +36,7 @@ def h3_resolutions(area: StudyArea) -> list[int]:
     return [
         resolution
         for resolution in H3_RESOLUTIONS
-        if FEWEST <= wide / h3.average_hexagon_area(resolution, "km^2") <= MOST_ZONES / 2
+        if MIN_ZONES <= wide / h3.average_hexagon_area(resolution, "km^2") <= MAX_ZONES / 2
     ]
 
 
@@ -64,7 +64,7 @@ def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
     if not grid.fits(area):
         return []
     metres = area.ground_square_kilometres * 1e6
-    return [side for side in SQUARE_METRES if FEWEST <= metres / side**2 <= MOST_ZONES / 2]
+    return [side for side in SQUARE_METRES if MIN_ZONES <= metres / side**2 <= MAX_ZONES / 2]
 
 
 def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
@@ -80,7 +80,7 @@ def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
     back = Transformer.from_crs(epsg, 4326, always_xy=True)
     dense = shapely.segmentize(area.shape, 0.05)
     x, y = there.transform(*shapely.get_coordinates(dense).T)
-    if np.ptp(x) * np.ptp(y) > 20 * MOST_ZONES * side**2:
+    if np.ptp(x) * np.ptp(y) > 20 * MAX_ZONES * side**2:
         raise InvalidValue("Has too many squares; choose larger ones.")
     east = np.arange(np.floor(x.min() / side), np.ceil(x.max() / side), dtype=np.int64)
     north = np.arange(np.floor(y.min() / side), np.ceil(y.max() / side), dtype=np.int64)
@@ -101,11 +101,11 @@ def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
 
 
 def _zones(keys: list[str], shapes: list[shapely.Polygon], area: StudyArea) -> Document:
-    if len(keys) > MOST_ZONES:
+    if len(keys) > MAX_ZONES:
         raise InvalidValue(
             "Has {count:,} zones; give at most {most:,}, or use a grid.",
             count=len(keys),
-            most=MOST_ZONES,
+            most=MAX_ZONES,
         )
     shared = shapely.area(shapely.intersection(np.array(shapes), area.shape))
     return {

@@ -34,12 +34,12 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 CELLS_PER_ZONE = 20
 """Number of cells along each side of a zone of average size."""
 
-MOST_CELLS, USUAL_CELLS, FEWEST_CELLS = 4096, 256, 32
+MAX_CELLS, USUAL_CELLS, MIN_CELLS = 4096, 256, 32
 """Limits on the number of cells along each side of the raster: the largest number; the number used
 if there are few zones; and the number below which no raster is made.
 """
 
-MOST_MARKS = 5_000_000
+MAX_MARKS = 5_000_000
 """Largest number of pairs of an edge and a cell near it; the raster is coarser for long outlines.
 """
 
@@ -57,7 +57,7 @@ CERTAIN = 2.0**-20
 Half of it allows for errors of approximate latitudes, half for rounding.
 """
 
-SMALLEST_CELL = 2.0**-20
+MIN_CELL = 2.0**-20
 """Smallest side of a cell, in degrees, some 10 cm.
 
 Where a position is converted from metres, it is rounded to some 2^-43 degrees, however small the
@@ -151,9 +151,9 @@ class ZoneRaster:
         span = np.maximum(np.maximum(starts, ends).max(axis=0) - low, 1e-9)
         length = float((np.abs(ends - starts) / span).sum())
         side = max(USUAL_CELLS, CELLS_PER_ZONE * math.isqrt(len(shapes)))
-        side = min(side, MOST_CELLS, int((MOST_MARKS - 3 * len(starts)) / max(length, 1.0)))
-        side = min(side, 4 + int(span.min() / SMALLEST_CELL))
-        if side < FEWEST_CELLS:
+        side = min(side, MAX_CELLS, int((MAX_MARKS - 3 * len(starts)) / max(length, 1.0)))
+        side = min(side, 4 + int(span.min() / MIN_CELL))
+        if side < MIN_CELLS:
             return None
         # Two more rows or columns on every side, so that every cell near an outline has all of its
         # neighbours.

@@ -19,13 +19,13 @@ from dpgeo.spatial.prepared import prepared, prepared_copies
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 from dpgeo.spatial.zone_raster import ZoneRaster
 
-MOST_ZONES = 20_000
+MAX_ZONES = 20_000
 """Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
 
-MOST_CORNERS = 500_000
+MAX_CORNERS = 500_000
 """Largest total number of vertices of all zones; every file of a map of zones has all of them."""
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 KEY_PROPERTIES = ("key", "code", "id", "gid", "geoid")
 NAME_PROPERTIES = ("name", "title", "label")
@@ -61,11 +61,11 @@ class Zones:
     def __post_init__(self) -> None:
         if not self.keys:
             raise InvalidValue("There is no zone in it; give at least one polygon.")
-        if len(self.keys) > MOST_ZONES:
+        if len(self.keys) > MAX_ZONES:
             raise InvalidValue(
                 "Has {count:,} zones; give at most {most:,}, or use a grid.",
                 count=len(self.keys),
-                most=MOST_ZONES,
+                most=MAX_ZONES,
             )
         if not len(self.keys) == len(self.names) == len(self.shapes):
             raise InvalidValue("Every zone needs a key, a name and a shape.")
@@ -98,11 +98,11 @@ class Zones:
         Raises ValueError for an invalid document.
         """
         features = _features(document)
-        if len(features) > MOST_ZONES:
+        if len(features) > MAX_ZONES:
             raise InvalidValue(
                 "Has {count:,} zones; give at most {most:,}, or use a grid.",
                 count=len(features),
-                most=MOST_ZONES,
+                most=MAX_ZONES,
             )
         properties = [_properties(feature) for feature in features]
         keys = _keys(features, properties, key)
@@ -299,12 +299,12 @@ def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:
             )
         seen.add(key)
     for word in (*keys, *names):
-        if len(word) > LONGEST_NAME or not word.isprintable():
+        if len(word) > MAX_NAME_LENGTH or not word.isprintable():
             raise InvalidValue(
                 "The key or name {name!r} is longer than {most} characters or has unprintable "
                 "characters; shorten it.",
                 name=word[:40],
-                most=LONGEST_NAME,
+                most=MAX_NAME_LENGTH,
             )
 
 
@@ -333,11 +333,11 @@ def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
             most=MAX_LATITUDE,
         )
     corners = int(shapely.get_num_coordinates(shapes).sum())
-    if corners > MOST_CORNERS:
+    if corners > MAX_CORNERS:
         raise InvalidValue(
             "Has {corners:,} corners; simplify to at most {most:,}.",
             corners=corners,
-            most=MOST_CORNERS,
+            most=MAX_CORNERS,
         )
 
 

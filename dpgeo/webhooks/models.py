@@ -35,7 +35,7 @@ class Webhook(models.Model):
     map.
 
     The secret that signs messages is not stored: it is derived from `nonce` and the site's secret
-    key (`services.secret_of`), so a copy of the database does not reveal it.
+    key (`services.webhook_secret`), so a copy of the database does not reveal it.
     """
 
     organisation = models.ForeignKey(

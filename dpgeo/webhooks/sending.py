@@ -27,7 +27,7 @@ from dpgeo.webhooks.addresses import is_public
 SECONDS = 10.0
 """Seconds within which a receiver has to respond."""
 
-LONGEST_STATUS_LINE = 256
+MAX_STATUS_LINE_LENGTH = 256
 
 
 class Outcome(enum.StrEnum):
@@ -123,9 +123,9 @@ def _status(answering: socket.socket, deadline: float) -> str:
     and ValueError if it is not HTTP.
     """
     line = b""
-    while b"\n" not in line and len(line) < LONGEST_STATUS_LINE:
+    while b"\n" not in line and len(line) < MAX_STATUS_LINE_LENGTH:
         answering.settimeout(max(deadline - time.monotonic(), 0.001))
-        if not (read := answering.recv(LONGEST_STATUS_LINE)):
+        if not (read := answering.recv(MAX_STATUS_LINE_LENGTH)):
             break
         line += read
     words = line.split(b"\r\n")[0].split(b" ")

@@ -25,7 +25,7 @@ from django.utils.crypto import salted_hmac
 
 import dpgeo
 from dpgeo.accounts.models import Organisation, User
-from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.selectors import may_administer, visible_organisations
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, NotAllowed
@@ -47,7 +47,7 @@ WAKE_AFTER = timedelta(minutes=1)
 KEPT = timedelta(days=30)
 """Time from a delivery's creation until it is deleted, if it has ended."""
 
-MOST_WEBHOOKS = 10
+MAX_WEBHOOKS = 10
 
 WOKEN_AT_ONCE = 100
 
@@ -62,14 +62,14 @@ def webhook_create(*, organisation: Organisation, url: str, by: User) -> tuple[W
     _check_administers(by, organisation)
     check_url(url)
     Organisation.objects.select_for_update().get(pk=organisation.pk)
-    if organisation.webhooks.filter(ended_at=None).count() >= MOST_WEBHOOKS:
+    if organisation.webhooks.filter(ended_at=None).count() >= MAX_WEBHOOKS:
         raise Conflict(
-            "Your organisation has {most} webhooks already; delete one first.", most=MOST_WEBHOOKS
+            "Your organisation has {most} webhooks already; delete one first.", most=MAX_WEBHOOKS
         )
     webhook = Webhook.objects.create(organisation=organisation, url=url, created_by=by)
     _record(webhook, by, "created")
     _add(Webhook.objects.filter(pk=webhook.pk), WebhookEvent.PING, {})
-    return webhook, secret_of(webhook)
+    return webhook, webhook_secret(webhook)
 
 
 def webhook_end(*, webhook: Webhook, by: User) -> None:
@@ -84,7 +84,7 @@ def webhook_end(*, webhook: Webhook, by: User) -> None:
 
 def webhooks_managed_by(user: User) -> QuerySet[Webhook]:
     """Return the active webhooks of the organisations that a user administers."""
-    managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
+    managed = [each.pk for each in visible_organisations(user) if may_administer(user, each)]
     return Webhook.objects.filter(organisation__in=managed, ended_at=None).select_related(
         "organisation", "created_by"
     )
@@ -155,7 +155,7 @@ def deliveries_forget() -> None:
     Delivery.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT).delete()
 
 
-def secret_of(webhook: Webhook) -> str:
+def webhook_secret(webhook: Webhook) -> str:
     """Return the secret of a webhook, which is derived from the site's secret key."""
     return SECRET_BEGINS + base64.b64encode(_key(webhook)).decode()
 

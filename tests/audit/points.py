@@ -30,7 +30,7 @@ MIDDLE = EDGE / 2
 PEOPLE = 100_000
 """Number of people in a file; each reports once."""
 
-MOST, MOST_PADDED = 2_000_000, 2_000_000
+MOST, MAX_PADDED = 2_000_000, 2_000_000
 """Largest numbers of published points on which the attacker guesses, from both places together,
 without and with padding.
 """
@@ -113,7 +113,7 @@ def audit_points(
     of the usual number of draws.
     """
     name = PADDED if padded else PLAIN
-    most = int((MOST_PADDED if padded else MOST) * effort)
+    most = int((MAX_PADDED if padded else MOST) * effort)
     with TemporaryDirectory() as folder:
         points = Points(Path(folder), bound=2 if padded else 1, padded=padded)
         noise = _noise(points)

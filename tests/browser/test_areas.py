@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import screenshot, share
@@ -38,7 +38,7 @@ def total(page: Any) -> str:
 
 def expected(release: Release, *sides: float) -> str:
     """Return the text expected on the page: the range answer for a box from the released counts."""
-    [answer] = Ranges(released_of(release)).answer([StudyArea.from_bounds(*sides).shape])
+    [answer] = Ranges(load_released(release)).answer([StudyArea.from_bounds(*sides).shape])
     return f"{answer.estimate:,.0f} ± {answer.margin:,.0f} {answer.counted.value}"
 
 

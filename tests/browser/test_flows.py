@@ -36,9 +36,9 @@ def published(tmp_path: Path) -> Release:
         (10.0125 + 0.025 * column, 50.0875 - 0.025 * row)
         for row, column in itertools.product(range(4), range(4))
     ]
-    share_of = 1 / (2 + np.arange(16.0))
+    weights = 1 / (2 + np.arange(16.0))
     lines = ["rider,lon,lat,to_lon,to_lat,start"]
-    for rider, home in enumerate(random.choice(16, 8_000, p=share_of / share_of.sum()).tolist()):
+    for rider, home in enumerate(random.choice(16, 8_000, p=weights / weights.sum()).tolist()):
         work = 5 if rider % 4 else int(random.integers(16))
         ways = ((home, work, "07:30"), (work, home, "17:30"))
         for start, end, hour in ways[: 2 if rider % 5 else 1]:

@@ -18,7 +18,7 @@ from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.place_rows import place_lists
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from tests.browser.opening import Open
 from tests.browser.pixels import screenshot, share, token
 
@@ -88,7 +88,7 @@ def pieces(patch: Any, theme: str) -> int:
 def test_places_that_are_perhaps_among_the_busiest_have_dashed_rings(
     open_page: Open, published: Release, theme: str
 ) -> None:
-    content = released_of(published).content
+    content = load_released(published).content
     assert isinstance(content, PlacesRelease)
     ranked = place_lists(content)[0]
     found = {}

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
 from tests.browser.pixels import RAMP, ramp_share, screenshot, share, where
@@ -52,7 +52,7 @@ def release_path(release: Release, link: str = "") -> str:
 
 def cell_view(release: Release, index: int) -> str:
     """Return a URL that centres the map on a measured box at a high zoom."""
-    layer = box_layers(released_of(release))[0]
+    layer = box_layers(load_released(release))[0]
     west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
     return f"#map=13.5/{(south + north) / 2:.6f}/{(west + east) / 2:.6f}"
 
@@ -82,7 +82,7 @@ def test_the_map_shows_ramp_hatch_and_land_at_every_size_and_in_both_themes(
 def test_counts_below_the_threshold_are_hatched_and_never_coloured(
     open_page: Open, gridded: Release, theme: str, doubt: str
 ) -> None:
-    layer = box_layers(released_of(gridded))[0]
+    layer = box_layers(load_released(gridded))[0]
     _, south, east, _ = layer.grid.box_bounds(layer.boxes).T
     # Choose among cells on land, so that neither coast nor sea is in the picture.
     wanted = (east < 12.52) & (south > 55.65) & (layer.value < layer.threshold)
@@ -141,7 +141,7 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
 
 
 def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded: Release) -> None:
-    layer = box_layers(released_of(gridded))[0]
+    layer = box_layers(load_released(gridded))[0]
     index = int(np.argmax(layer.value))
     page = open_page(release_path(gridded, cell_view(gridded, index)))
     page.locator("#map .canvas").hover()

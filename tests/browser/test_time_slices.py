@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import PATIENCE, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot
@@ -57,7 +57,7 @@ def test_a_link_opens_its_slice(open_page: Open, by_time: Release) -> None:
 
 
 def test_an_area_is_added_up_for_the_slice_that_is_shown(open_page: Open, by_time: Release) -> None:
-    released = released_of(by_time)
+    released = load_released(by_time)
     page = open_page(reverse("release", args=[by_time.pk]))
     page.locator("#area details").evaluate("each => each.open = true")
     for name, side in zip(("West", "South", "East", "North"), BOX, strict=True):

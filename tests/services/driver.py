@@ -262,11 +262,11 @@ def draws_in_files(release: Any) -> int:
     import geopandas
 
     from dpgeo.postprocess.layers import box_layers
-    from dpgeo.releases.selectors import released_of, stored_file
+    from dpgeo.releases.selectors import load_released, stored_file
 
     if not release.blob_name:
         return 0
-    draws = {tuple(map(int, box_layers(released_of(release))[0].value))}
+    draws = {tuple(map(int, box_layers(load_released(release))[0].value))}
     if release.files.filter(name="cells.parquet").exists():
         try:
             stored = stored_file(release, "cells.parquet")

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.services
 
 SLOW = 300
 
-LONGEST_SECONDS = 1.0 if os.environ.get("DPGEO_AUDIT") == "1" else 5.0
+MAX_SECONDS = 1.0 if os.environ.get("DPGEO_AUDIT") == "1" else 5.0
 """Longest time, in seconds, that a reader may wait.
 
 More is allowed while other tests run; without limits on slow connections, readers would wait for
@@ -58,7 +58,7 @@ def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def check(seconds: float, kind: str, front: str) -> None:
     """Report how long a reader waited at most, and fail if it was too long."""
     sys.stderr.write(f"{SLOW} x {kind}, {front}: a reader waited {seconds:.2f} s at most\n")
-    assert seconds < LONGEST_SECONDS
+    assert seconds < MAX_SECONDS
 
 
 @pytest.mark.parametrize("kind", BEGINNINGS)

@@ -24,8 +24,8 @@ MINUTES = float(os.environ.get("DPGEO_SOAK_MINUTES", "60"))
 WARM_UP = 1 / 6
 """Fraction of the total time after which memory is first measured."""
 
-MOST_GROWTH = 1.25
-MOST_GROWTH_BYTES = 64 * 1024**2
+MAX_GROWTH = 1.25
+MAX_GROWTH_BYTES = 64 * 1024**2
 
 pytestmark = [
     pytest.mark.services,
@@ -179,5 +179,5 @@ def test_memory_stays_as_it_is_under_mixed_load(tmp_path: Path) -> None:
     megabytes = {kind: (early.get(kind, 0) >> 20, size >> 20) for kind, size in late.items()}
     sys.stderr.write(f"{MINUTES:g} min, MiB early and late: {megabytes}\n{dict(load.statuses)}\n")
     for kind, before in early.items():
-        most = max(MOST_GROWTH * before, before + MOST_GROWTH_BYTES)
+        most = max(MAX_GROWTH * before, before + MAX_GROWTH_BYTES)
         assert late[kind] < most, kind

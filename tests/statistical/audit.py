@@ -47,7 +47,7 @@ which it may be trained. It returns, by the score's name, the scores of all rele
 and of the second dataset.
 """
 
-MOST_PHASES = 8
+MAX_PHASES = 8
 
 FLATTENED = 6
 """Number of entries at the beginning of every array that an attacker looks at one by one."""
@@ -313,7 +313,7 @@ def phase_numbers(
     marked[difference.cells] = 1
     inside = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
     left_over = content.counts - box_sums(summed_area(difference.known), content.boxes)
-    sums = np.bincount(content.phase[inside], weights=left_over[inside], minlength=MOST_PHASES)
+    sums = np.bincount(content.phase[inside], weights=left_over[inside], minlength=MAX_PHASES)
     return [float(value) for value in sums]
 
 

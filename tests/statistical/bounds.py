@@ -36,7 +36,7 @@ def log_chi_square_tail(statistic: float, freedom: int) -> float:
     return 0.0 if ratio <= 1 else freedom / 2 * (math.log(ratio) + 1 - ratio)
 
 
-LEAST_EXPECTED = 50
+MIN_EXPECTED = 50
 """Smallest expected number of draws in a class; it makes the chi-square law accurate far into its
 tail.
 """
@@ -53,7 +53,7 @@ def log_misfit(draws: Ints, edges: Ints, chances: NDArray[np.float64]) -> float:
     A draw is less than each of `edges` with the probability in `chances`.
     """
     expected = draws.size * np.diff(chances, prepend=0.0, append=1.0)
-    assert expected.min() >= LEAST_EXPECTED / 2
+    assert expected.min() >= MIN_EXPECTED / 2
     statistic = float(((counted_in(edges, draws) - expected) ** 2 / expected).sum())
     return log_chi_square_tail(statistic, edges.size)
 
@@ -77,6 +77,6 @@ def log_pairs(first: Ints, second: Ints, classes: int) -> float:
     """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size
-    assert expected.min() >= LEAST_EXPECTED
+    assert expected.min() >= MIN_EXPECTED
     statistic = float(((table - expected) ** 2 / expected).sum())
     return log_chi_square_tail(statistic, (classes - 1) ** 2)

@@ -9,7 +9,7 @@ from typing import Any
 import mpmath
 import pytest
 
-from dpgeo.core.noise import LEAST_RATE
+from dpgeo.core.noise import MIN_RATE
 from dpgeo.privacy import sampler
 from dpgeo.privacy.sampler import boundary_bits
 
@@ -27,7 +27,7 @@ RATES = [
     Fraction(1, 512),
     Fraction(1, 10**5),
     Fraction(1, 10**10),
-    LEAST_RATE,
+    MIN_RATE,
 ]
 
 

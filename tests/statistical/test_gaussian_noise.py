@@ -19,8 +19,8 @@ from tests.randomness import SeededWords
 from tests.requirements import need
 from tests.statistical.bounds import (
     EFFORT,
-    LEAST_EXPECTED,
     LOG_FALSE_ALARM,
+    MIN_EXPECTED,
     log_chi_square_tail,
     log_misfit,
     log_pairs,
@@ -59,19 +59,19 @@ def less_than(edges: Ints, scale: float) -> Floats:
 def classes(scale: float, draws: int) -> Ints:
     """Return the edges of at most 400 classes of noise values, each with enough expected draws.
 
-    Beyond each outermost edge, at least LEAST_EXPECTED draws are expected.
+    Beyond each outermost edge, at least MIN_EXPECTED draws are expected.
     """
-    share = max(LEAST_EXPECTED / draws, 1 / 400)
-    reach = scale * math.sqrt(2 * math.log(draws / LEAST_EXPECTED))
+    share = max(MIN_EXPECTED / draws, 1 / 400)
+    reach = scale * math.sqrt(2 * math.log(draws / MIN_EXPECTED))
     grid = np.unique(np.floor(np.linspace(-reach, reach, 4001)).astype(np.int64))
     edges: list[int] = []
     last = 0.0
     for edge, below in zip(grid.tolist(), less_than(grid, scale).tolist(), strict=True):
         tail = min(below, 1 - below)
-        if below - last >= min(share, max(tail / 4, LEAST_EXPECTED / draws)):
+        if below - last >= min(share, max(tail / 4, MIN_EXPECTED / draws)):
             edges.append(edge)
             last = below
-    while (1 - less_than(np.array(edges[-1:]), scale)[0]) * draws < LEAST_EXPECTED:
+    while (1 - less_than(np.array(edges[-1:]), scale)[0]) * draws < MIN_EXPECTED:
         edges.pop()
     return np.array(edges)
 
@@ -96,7 +96,7 @@ def test_the_classes_reach_far_into_the_tails() -> None:
         outermost, further = less_than(edges[0] - np.array([0, 1]), float(scale))
         # At small scales, the outermost class may have more draws, because edges are integers:
         # with its edge one integer further out, the class would have too few draws.
-        assert outermost * DRAWS < 30 * LEAST_EXPECTED or further * DRAWS < LEAST_EXPECTED
+        assert outermost * DRAWS < 30 * MIN_EXPECTED or further * DRAWS < MIN_EXPECTED
 
 
 @pytest.mark.parametrize("scale", ["1", "30", "1000"])
@@ -125,7 +125,7 @@ def log_tail_misfit(tail: Ints, edge: int, scale: float) -> float:
     for at in range(values.size - 1, -1, -1):
         group[at] = number
         gathered += masses[at] * tail.size
-        if gathered >= max(LEAST_EXPECTED, tail.size / 100):
+        if gathered >= max(MIN_EXPECTED, tail.size / 100):
             gathered, number = 0.0, number + 1
     group = np.minimum(group, number - 1)
     expected = np.bincount(group, masses * tail.size)

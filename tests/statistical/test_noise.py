@@ -17,8 +17,8 @@ from tests.randomness import SeededWords
 from tests.requirements import need
 from tests.statistical.bounds import (
     EFFORT,
-    LEAST_EXPECTED,
     LOG_FALSE_ALARM,
+    MIN_EXPECTED,
     log_misfit,
     log_pairs,
     log_two_samples,
@@ -51,16 +51,16 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
     """Return the edges of at most 400 classes of noise values.
 
-    In each class, LEAST_EXPECTED draws or more are expected.
+    In each class, MIN_EXPECTED draws or more are expected.
     """
     rate = float(noise.rate)
-    share = max(LEAST_EXPECTED / draws, 1 / 400)
+    share = max(MIN_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
     reach = np.unique(np.floor(-np.log(levels * (1 + math.exp(-rate))) / rate).astype(np.int64))
     reach = reach[reach >= 0]
     edges = np.unique(np.concatenate([-reach, 1 + reach]))
     expected = draws * np.diff(less_than(edges, rate), prepend=0.0)
-    return edges[expected >= LEAST_EXPECTED]
+    return edges[expected >= MIN_EXPECTED]
 
 
 def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:

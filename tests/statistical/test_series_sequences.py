@@ -130,7 +130,7 @@ DIGEST = (3).to_bytes(8) + PERSON.to_bytes(8)
 CHANCE = 1e-9
 """Probability with which a true claim is wrongly disproved."""
 
-MOST = 2000 * EFFORT
+MAX_DRAWS = 2000 * EFFORT
 
 
 RHO, DELTA = Fraction(1, 4), Fraction(1, 1000)
@@ -312,7 +312,7 @@ class Sequences:
             self.draw,
             rule,
             claim=float(EPSILON),
-            most=MOST,
+            most=MAX_DRAWS,
             batch=250,
             chance=CHANCE,
             coin=seed(coin),
@@ -391,12 +391,12 @@ def test_in_rho_a_lost_state_is_caught_and_the_product_is_not(
     assert change @ change == times * squared
     right = wrong = 0
     for side in (0, 1):
-        drawn = drawn_in_rho(views[side], MOST, SeededEntropy(seed(90 + side)))
+        drawn = drawn_in_rho(views[side], MAX_DRAWS, SeededEntropy(seed(90 + side)))
         log_ratio = (drawn - sum(known) / 2) @ change * 2 * float(RHO) / squared
         says_present, says_absent = log_ratio > CLAIMED, log_ratio < -CLAIMED
         right += int((says_present if side else says_absent).sum())
         wrong += int((says_absent if side else says_present).sum())
-    guesses = Guesses(right, wrong, 2 * MOST - right - wrong)
+    guesses = Guesses(right, wrong, 2 * MAX_DRAWS - right - wrong)
     assert disproved(guesses, CLAIMED, CHANCE, float(DELTA)) == (times > 1)
 
 

@@ -12,7 +12,7 @@ from dpgeo.blanks import BLANKS, trim
 from dpgeo.core.attributes import Attribute
 from dpgeo.datasets.declaration import Declaration
 from dpgeo.datasets.texts import clean_text
-from dpgeo.ingest.attributes import codes_of
+from dpgeo.ingest.attributes import code_values
 from dpgeo.ingest.position_formats import split_pairs
 from dpgeo.ingest.text import trimmed
 from dpgeo.spatial.gazetteer import read_gazetteer
@@ -63,7 +63,7 @@ def test_places_categories_and_texts_have_no_blanks_around_them(blank: str) -> N
     for attribute in (f"{blank}app: {around}", {"column": "app", "values": [around]}):
         declared = lists.read({"public_attributes": [attribute]}).given()["public_attributes"]
         assert declared == (Attribute("app", ("bus",)),)
-    assert codes_of(pa.array([around, "tram"]), ["bus"]).tolist() == [0, 1]
+    assert code_values(pa.array([around, "tram"]), ["bus"]).tolist() == [0, 1]
     assert clean_text(around, field="title", longest=3) == "bus"
     first, second = split_pairs(pa.array([f"{blank}(52.5,{blank}13.4){blank}"]))
     assert (first.to_pylist(), second.to_pylist()) == (["52.5"], ["13.4"])

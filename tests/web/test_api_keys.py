@@ -9,7 +9,7 @@ from django.db import connection
 from django.test import Client
 
 from dpgeo.accounts.models import ApiKey, Membership, Role, Scope, User
-from dpgeo.accounts.selectors import bearer_of, may, may_administer, organisations_of
+from dpgeo.accounts.selectors import key_owner, may, may_administer, visible_organisations
 from dpgeo.accounts.services import key_create, key_mark_used, key_revoke
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from tests.makers import make_dataset, make_organisation, make_user
@@ -22,7 +22,7 @@ EVERYTHING = list(Scope.values)
 
 def bearer(secret: str) -> User:
     """Return the user that a valid key belongs to."""
-    user = bearer_of(secret)
+    user = key_owner(secret)
     assert user is not None
     return user
 
@@ -73,7 +73,7 @@ def test_a_superusers_key_is_limited_to_one_organisation() -> None:
     root = User.objects.create_superuser("root")
     _, secret = key_create(organisation=mine, name="root's", scopes=EVERYTHING, created_by=root)
     user = bearer(secret)
-    assert list(organisations_of(user)) == [mine]
+    assert list(visible_organisations(user)) == [mine]
     assert may(user, make_dataset(mine), "publish")
     for action in ("view", "edit", "publish"):
         assert not may(user, make_dataset(other), action)
@@ -92,7 +92,7 @@ def test_a_key_never_allows_more_than_its_makers_role() -> None:
     assert may(bearer(secret), dataset, "request")
     assert not may(bearer(secret), dataset, "publish")
     membership.delete()
-    assert bearer_of(secret) is None
+    assert key_owner(secret) is None
 
 
 @pytest.mark.parametrize("end", ["revoked", "inactive", "deleted"])
@@ -101,7 +101,7 @@ def test_an_expired_or_revoked_key_allows_nothing(end: str) -> None:
     key, secret = key_create(
         organisation=desk.organisation, name="all", scopes=EVERYTHING, created_by=desk.user
     )
-    assert bearer_of(secret) == desk.user
+    assert key_owner(secret) == desk.user
     if end == "revoked":
         key_revoke(key=key, by=desk.user)
         assert key.revoked_at
@@ -109,7 +109,7 @@ def test_an_expired_or_revoked_key_allows_nothing(end: str) -> None:
         User.objects.filter(pk=desk.user.pk).update(is_active=False)
     else:
         desk.user.delete()
-    assert bearer_of(secret) is None
+    assert key_owner(secret) is None
 
 
 def test_only_administrators_make_and_revoke_keys() -> None:
@@ -166,11 +166,11 @@ def test_the_desk_makes_a_key_and_shows_its_secret_once() -> None:
     assert "no-store" in response["Cache-Control"]
     text = response.content.decode()
     secret = text.partition("<code>dpg_")[2].partition("</code>")[0]
-    assert bearer_of(f"dpg_{secret}") == desk.user
+    assert key_owner(f"dpg_{secret}") == desk.user
     assert secret not in desk.page("/desk/keys/")
     assert key.prefix in desk.page("/desk/keys/")
     desk.client.post(f"/desk/keys/{key.pk}/revoke/")
-    assert bearer_of(f"dpg_{secret}") is None
+    assert key_owner(f"dpg_{secret}") is None
     assert "revoked" in desk.page("/desk/keys/")
 
 

@@ -185,7 +185,7 @@ def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
 
     Checking the validity of a polygon with 100,000 vertices would take a minute.
     """
-    ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MOST_CORNERS)]
+    ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MAX_CORNERS)]
     polygon = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
     problem = Program().ask("POST", query(), {"polygon": polygon}, 400)
     assert "Simplify it" in problem["detail"]
@@ -211,7 +211,7 @@ def test_only_one_expensive_request_waits_for_its_turn() -> None:
     began = time.monotonic()
     with pytest.raises(Refused, match="again"), heavy_work.turn():
         pass
-    assert time.monotonic() - began < heavy_work.LONGEST_WAIT_SECONDS / 2
+    assert time.monotonic() - began < heavy_work.MAX_WAIT_SECONDS / 2
     heavy_work._admitted.release()
     for each in turns:
         each.__exit__(None, None, None)

@@ -88,7 +88,7 @@ def test_the_page_loads_nothing_from_other_places(client: Client) -> None:
     ],
 )
 def test_errors_that_a_person_can_fix_keep_their_message(error: DpgeoError, status: int) -> None:
-    answer = problems.problem_of(error, {})
+    answer = problems.problem_response(error, {})
     assert answer is not None
     document = json.loads(answer.content)
     assert answer.status_code == document["status"] == status
@@ -98,7 +98,7 @@ def test_errors_that_a_person_can_fix_keep_their_message(error: DpgeoError, stat
 
 @pytest.mark.parametrize("error", [errors.PrivacyError("label x"), ValueError("secret")])
 def test_the_messages_of_other_errors_are_not_sent(error: Exception) -> None:
-    answer = problems.problem_of(error, {})
+    answer = problems.problem_response(error, {})
     assert answer is not None
     assert answer.status_code == 500
     assert str(error).encode() not in answer.content

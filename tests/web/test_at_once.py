@@ -164,7 +164,7 @@ def test_a_debit_meant_at_a_former_delta_is_refused() -> None:
     people = 1_000_000
     former = Accounting(parse_delta("1e-7", people), people)
     ledger = ledger_create(name="people", total=Fraction(4), accounting=former)
-    cost = ledger.guarantee_of(ledger.total_units // 2, Unit.PERSON)
+    cost = ledger.unit_guarantee(ledger.total_units // 2, Unit.PERSON)
     ledger_set_accounting(
         ledger=Ledger.objects.get(pk=ledger.pk),
         accounting=Accounting(parse_delta("1e-9", people), people),

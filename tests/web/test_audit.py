@@ -17,7 +17,7 @@ from django.test import Client
 from dpgeo.accounts.models import Membership, Role, Scope, User
 from dpgeo.accounts.services import key_create, key_revoke
 from dpgeo.audit.models import Event, EventKind
-from dpgeo.audit.origin import network_of
+from dpgeo.audit.origin import client_network
 from dpgeo.audit.services import event_record
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.services import dataset_update
@@ -71,11 +71,11 @@ def test_a_lock_out_is_listed_once_by_name_and_once_by_address(desk: Desk) -> No
 
 
 def test_networks_of_addresses() -> None:
-    assert network_of("192.0.2.130") == "192.0.2.0/24"
-    assert network_of("2001:db8:1:2::7") == "2001:db8:1::/48"
-    assert network_of("::ffff:192.0.2.130") == "192.0.2.0/24"
-    assert network_of("::1") == "::/48"
-    assert network_of("not an address") == "unknown"
+    assert client_network("192.0.2.130") == "192.0.2.0/24"
+    assert client_network("2001:db8:1:2::7") == "2001:db8:1::/48"
+    assert client_network("::ffff:192.0.2.130") == "192.0.2.0/24"
+    assert client_network("::1") == "::/48"
+    assert client_network("not an address") == "unknown"
 
 
 def test_passwords_rights_and_roles_are_listed_without_their_values(desk: Desk) -> None:

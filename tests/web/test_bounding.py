@@ -11,7 +11,7 @@ import pytest
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding
 from dpgeo.privacy.bounding import PILOT
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.noise import laplace
 from tests.web.api import REQUEST, program_of
@@ -34,7 +34,7 @@ def test_popular_bounding_costs_a_tenth_and_is_stated(tmp_path: Path) -> None:
     release = make_release(dataset, **{**ASKED, "bounding": "popular"})
     assert release.request.bounding == "popular"
     assert release.epsilon == 1
-    released = released_of(release)
+    released = load_released(release)
     assert released.bounding is Bounding.POPULAR
     assert released.trace[0].label == PILOT
     assert released.trace[0].epsilon == Fraction(1, 10)

@@ -49,7 +49,7 @@ def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
     assert Release.objects.get(pk=published.pk).card["fields"] == FIELDS
     assert Release.objects.get(pk=draft.pk).card == {}
     cache.clear()
-    monkeypatch.setattr(cards, "summary_of", refuse)
+    monkeypatch.setattr(cards, "build_summary", refuse)
     assert published.title in client.get("/").text
     newer = install(grid_release(AREA, 32), "A newer map")
     with pytest.raises(AssertionError, match="whole map"):

@@ -107,6 +107,6 @@ def test_a_device_from_the_future_is_unknown(desk: Desk, wrong_clock: WrongClock
     device.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
     request: Any = RequestFactory().get("/")
     request.COOKIES["dpgeo_device"] = device.cookies["dpgeo_device"].value
-    assert devices.device_of(request, "owner")
+    assert devices.device_name(request, "owner")
     wrong_clock.ahead = 0
-    assert devices.device_of(request, "owner") is None
+    assert devices.device_name(request, "owner") is None

@@ -22,7 +22,7 @@ from kombu import Connection
 from dpgeo.commands.connections import ABOUT_UPLOADS
 from dpgeo.config import settings as production
 from dpgeo.ingest.confinement import missing_protections
-from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
+from dpgeo.jobs.lease import MAX_HOLD_SECONDS
 
 pytestmark = pytest.mark.one_database
 
@@ -149,7 +149,7 @@ def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
     )
     assert shown.returncode == 0, shown.stderr
     broker, storages, database = json.loads(shown.stdout)
-    assert broker["visibility_timeout"] > LONGEST_HOLD_SECONDS
+    assert broker["visibility_timeout"] > MAX_HOLD_SECONDS
     assert database == "maps"
     private, public = (storages[name]["OPTIONS"] for name in ("private", "releases"))
     assert private["bucket_name"] == public["bucket_name"] == "maps"

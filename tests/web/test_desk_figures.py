@@ -8,7 +8,7 @@ import pytest
 
 from dpgeo.core.levels import make_level
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.pages.desk.figures import Budget, budget_of
+from dpgeo.pages.desk.figures import Budget, dataset_budget
 from dpgeo.pages.templatetags.figures import epsilon
 from dpgeo.releases.services import release_cancel
 from tests.web.desk import make_desk
@@ -29,7 +29,7 @@ def test_a_budget_bar_shows_spent_and_reserved_epsilon_without_refunds() -> None
     Job.objects.filter(pk=done.job_id).update(state=JobState.DONE)
     release_cancel(release=cancelled, by=desk.user)
     dataset.ledger.refresh_from_db()
-    budget = budget_of(dataset)
+    budget = dataset_budget(dataset)
     assert budget.spent == [25.0]
     assert budget.held == 12.5
     assert budget.held_epsilon == reserved.epsilon
@@ -44,7 +44,7 @@ def test_a_failed_job_that_drew_noise_stays_spent() -> None:
     release = desk.request(dataset)
     Job.objects.filter(pk=release.job_id).update(state=JobState.FAILED, drawing=True)
     dataset.ledger.refresh_from_db()
-    assert budget_of(dataset).spent == [25.0]
+    assert dataset_budget(dataset).spent == [25.0]
 
 
 @pytest.mark.django_db
@@ -64,7 +64,7 @@ def test_the_remaining_budget_is_shown_as_a_number_of_releases(
     for epsilon_asked in costs:
         desk.request(dataset, epsilon=epsilon_asked)
     dataset.ledger.refresh_from_db()
-    assert budget_of(dataset).more_words == words
+    assert dataset_budget(dataset).more_words == words
 
 
 @pytest.mark.parametrize(

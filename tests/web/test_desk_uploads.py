@@ -147,7 +147,7 @@ def test_only_two_previews_are_made_at_a_time(desk: Desk, monkeypatch: pytest.Mo
     upload = send(desk)
     Upload.objects.update(preview="")
     upload.refresh_from_db()
-    monkeypatch.setattr(preview_slots, "LONGEST_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(preview_slots, "MAX_WAIT_SECONDS", 0.2)
     with preview_slots.preview_slot(), preview_slots.preview_slot():
         with pytest.raises(Conflict, match="too busy to look"):
             upload_preview(upload=upload)

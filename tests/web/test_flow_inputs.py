@@ -14,7 +14,7 @@ from django.test import Client
 
 from dpgeo.core.released import FlowsRelease
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from tests.makers import ask_for
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
@@ -66,7 +66,7 @@ def published(path: Path, *columns: str, params: tuple[str, ...] = ()) -> FlowsR
         "release", "ways", "--mechanism=flows", "--epsilon=40", "--bound=1", "--param=cells=4",
         *(f"--param={each}" for each in params), "--publish", "--wait", stdout=io.StringIO(),
     )  # fmt: skip
-    content = released_of(Release.objects.get()).content
+    content = load_released(Release.objects.get()).content
     assert isinstance(content, FlowsRelease)
     return content
 

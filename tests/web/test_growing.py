@@ -24,13 +24,13 @@ from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
-from dpgeo.datasets.versions import files_of, rows_of
+from dpgeo.datasets.versions import rows_of, version_files
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.blobs import is_draw_of
+from dpgeo.releases.blobs import is_from_release
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import store_draw
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
 from tests.web.api import DECLARATION, program_of
@@ -71,7 +71,7 @@ def add(dataset: Dataset, content: bytes) -> Upload:
 
 
 def counted(release: Release) -> int:
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     return int(content.counts.sum())
 
@@ -143,7 +143,7 @@ def test_disjoint_windows_cost_the_sum_of_their_epsilons(dataset: Dataset) -> No
 def test_a_window_is_stated_and_belongs_to_the_request(dataset: Dataset) -> None:
     add(dataset, month(1, range(30)))
     release = make_release(dataset, from_day=JANUARY[0], to_day=JANUARY[1])
-    released = released_of(release)
+    released = load_released(release)
     document: Any = statement(released)
     window = document["window"]
     assert [window[name] for name in ("from_day", "to_day", "time_zone")] == [
@@ -151,12 +151,12 @@ def test_a_window_is_stated_and_belongs_to_the_request(dataset: Dataset) -> None
         "Europe/Berlin",
     ]
     assert "2026-01-01 to 2026-01-31" in window["meaning"].replace("from ", "")
-    assert is_draw_of(release, released)
+    assert is_from_release(release, released)
     other = make_request(dataset, from_day="2026-01-02", to_day="2026-01-31")
     whole = make_release(dataset)
-    assert not is_draw_of(other, released)
-    assert not is_draw_of(whole, released)
-    assert "window" not in statement(released_of(whole))
+    assert not is_from_release(other, released)
+    assert not is_from_release(whole, released)
+    assert "window" not in statement(load_released(whole))
 
 
 def test_a_window_needs_times() -> None:
@@ -189,7 +189,7 @@ def test_erasing_a_person_removes_them_from_all_files(
     version.refresh_from_db()
     assert version.report is not None
     assert (version.report["accepted"], version.report["erased"]) == (27, 3)
-    assert (version.version, list(files_of(version))) == (4, [version])
+    assert (version.version, list(version_files(version))) == (4, [version])
     assert set(stored_names(private_storage(), "canonical")) == {version.canonical_name}
     for file in files:
         file.refresh_from_db()
@@ -341,7 +341,7 @@ def test_points_of_many_files_have_every_record_once() -> None:
         to_day="2026-03-31",
     )
     assert release.job.state == JobState.DONE, release.job.failure
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 50
 
@@ -366,6 +366,6 @@ def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
     add(dataset, month(1, range(30)))
     release = make_release(dataset, from_day="1999-01-01", to_day="1999-01-02")
     assert release.job.state == JobState.DONE
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     assert np.any(content.counts)  # Empty windows get noise, too.

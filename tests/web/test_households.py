@@ -24,11 +24,11 @@ from dpgeo.core.guarantees import GeoInd, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.release_request import MAX_HOUSEHOLD
-from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.core.zcdp import epsilon_at, exponent_delta, nano_rho_for
 from dpgeo.datasets.models import Dataset
 from dpgeo.postprocess.layers import layers
 from dpgeo.releases.requests import read_request
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.web.api import program_of
@@ -36,7 +36,7 @@ from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
-DELTA = delta_of(9)
+DELTA = exponent_delta(9)
 
 ASKED: dict[str, Any] = {
     "mechanism": "uniform-grid",
@@ -58,7 +58,7 @@ def make_paid(accounting: Accounting | None) -> Dataset:
 def test_noise_is_four_times_that_of_a_person_for_households_of_four(tmp_path: Path) -> None:
     dataset = make_dataset(budget=Fraction(3))
     make_ready(dataset, tmp_path)
-    single, shared = (released_of(make_release(dataset, household=k)) for k in (1, 4))
+    single, shared = (load_released(make_release(dataset, household=k)) for k in (1, 4))
     scales = []
     for released in (single, shared):
         [line] = released.trace
@@ -73,7 +73,7 @@ def test_noise_is_four_times_that_of_a_person_for_households_of_four(tmp_path: P
 def test_noise_in_rho_is_four_times_that_of_a_person_too(tmp_path: Path) -> None:
     dataset = make_dataset(budget=Fraction(3), accounting=Accounting(9, 3_000_000))
     make_ready(dataset, tmp_path)
-    single, shared = (released_of(make_release(dataset, household=k)) for k in (1, 4))
+    single, shared = (load_released(make_release(dataset, household=k)) for k in (1, 4))
     squares = []
     for released in (single, shared):
         [line] = released.trace
@@ -154,7 +154,7 @@ def test_statement_and_page_promise_it_to_a_household(
     dataset = make_paid(accounting)
     make_ready(dataset, tmp_path)
     release = make_release(dataset, household=4)
-    released = released_of(release)
+    released = load_released(release)
     document = json.loads(json.dumps(statement(released)))
     document["files"] = [{"name": "map.bin", "media_type": "x", "size": 1, "sha256": "0" * 64}]
     document["files_on_request"] = []
@@ -190,7 +190,7 @@ def test_the_api_states_both_epsilons(desk: Desk) -> None:
 def test_a_file_says_which_households_a_map_protects(tmp_path: Path) -> None:
     dataset = make_dataset(budget=Fraction(3))
     make_ready(dataset, tmp_path)
-    shared, single = (released_of(make_release(dataset, household=k)) for k in (4, 1))
+    shared, single = (load_released(make_release(dataset, household=k)) for k in (4, 1))
     stated = summary(shared, layers(shared)[0])
     assert (stated["household"], stated["epsilon"], stated["unit"]) == ("4", "0.25", "person")
     assert "household" not in summary(single, layers(single)[0])

@@ -21,8 +21,8 @@ from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import (
-    LONGEST_WAKE_AFTER,
     MAX_ATTEMPTS,
+    MAX_WAKE_AFTER,
     WAKE_AFTER,
     LeaseLost,
     job_cancel,
@@ -135,8 +135,8 @@ def test_a_waiting_job_is_sent_again_at_growing_intervals() -> None:
     assert wakes(waited=WAKE_AFTER * 3, since=WAKE_AFTER * 2) == 1
     assert wakes(waited=WAKE_AFTER * 10, since=WAKE_AFTER * 4) == 0
     assert wakes(waited=WAKE_AFTER * 10, since=WAKE_AFTER * 5) == 1
-    assert wakes(waited=timedelta(days=3), since=LONGEST_WAKE_AFTER / 2) == 0
-    assert wakes(waited=timedelta(days=3), since=LONGEST_WAKE_AFTER) == 1
+    assert wakes(waited=timedelta(days=3), since=MAX_WAKE_AFTER / 2) == 0
+    assert wakes(waited=timedelta(days=3), since=MAX_WAKE_AFTER) == 1
 
 
 def test_the_reaper_wakes_only_jobs_without_a_lease() -> None:
@@ -279,7 +279,7 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
 @pytest.mark.django_db(transaction=True)
 def test_a_hung_worker_eventually_loses_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr("dpgeo.jobs.lease.LONGEST_HOLD_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.jobs.lease.MAX_HOLD_SECONDS", 0.0)
     job = job_create(task="tests.nothing")
     lease = take(job)
     let_lapse(job)

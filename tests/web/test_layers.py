@@ -131,7 +131,7 @@ def test_a_name_is_used_once_and_a_file_has_a_limit(monkeypatch: pytest.MonkeyPa
     add(dataset)
     with pytest.raises(InvalidInput, match="a layer 'wards' already"):
         add(dataset)
-    monkeypatch.setattr(layers, "MOST_LAYERS", 1)
+    monkeypatch.setattr(layers, "MAX_LAYERS", 1)
     with pytest.raises(Conflict, match="at most 1 layers"):
         add(dataset, name="tracts")
     monkeypatch.setattr(layer_documents, "MAX_BYTES", 100)

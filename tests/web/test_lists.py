@@ -23,7 +23,7 @@ LISTS = [
     "/",
 ]
 
-MOST_QUERIES = {
+MAX_QUERIES = {
     "/api/v1/releases": 2,
     "/api/v1/releases?bbox=4,51,5,53": 2,
     "/api/v1/datasets": 1,
@@ -53,7 +53,7 @@ def test_many_releases_take_no_more_queries_than_few(address: str) -> None:
     install(datasets[0])
     cards_make(seconds=60)
     few = queries(address)
-    assert few <= MOST_QUERIES[address]
+    assert few <= MAX_QUERIES[address]
     for dataset in datasets:
         install(dataset)
     cards_make(seconds=60)

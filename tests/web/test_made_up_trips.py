@@ -13,7 +13,7 @@ from django.test import Client
 from dpgeo.budgets.models import Entry
 from dpgeo.core.released import TripsRelease
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from tests.makers import ask_for
 from tests.web.test_flow_inputs import WAYS, visits_file
 
@@ -43,7 +43,7 @@ def publish(people: int) -> None:
 @pytest.mark.usefixtures("visits")
 def test_made_up_trips_of_visits_are_published_with_their_files(tmp_path: Path) -> None:
     publish(people=1000)
-    released = released_of(Release.objects.get())
+    released = load_released(Release.objects.get())
     content = released.content
     assert isinstance(content, TripsRelease)
     # With noise of rate 18, one count of trips is off by 1 or more with probability 3e-8. At least

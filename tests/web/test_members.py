@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts import members
-from dpgeo.accounts.members import invitation_create, invitation_of
+from dpgeo.accounts.members import find_invitation, invitation_create
 from dpgeo.accounts.models import (
     ApiKey,
     Invitation,
@@ -22,7 +22,7 @@ from dpgeo.accounts.models import (
     Scope,
     User,
 )
-from dpgeo.accounts.selectors import bearer_of
+from dpgeo.accounts.selectors import key_owner
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import InvalidInput, NotAllowed
@@ -104,7 +104,7 @@ def test_a_link_that_was_used_meanwhile_makes_no_account(
     dan = follow(link_in_mail())
     found = Invitation.objects.get()
     # Another request accepts the invitation after this one has looked it up.
-    monkeypatch.setattr("dpgeo.pages.desk.members.invitation_of", lambda _: found)
+    monkeypatch.setattr("dpgeo.pages.desk.members.find_invitation", lambda _: found)
     Invitation.objects.all().delete()
     typed = {"username": "dan", "password1": NEW, "password2": NEW}
     assert dan.post(HELD, typed).status_code == 302
@@ -172,9 +172,9 @@ def test_an_invitation_ends_if_the_clock_was_ahead_when_it_was_made(desk: Desk) 
     _, secret = invitation_create(
         organisation=desk.organisation, email="d@example.org", role=Role.STEWARD, by=desk.user
     )
-    assert invitation_of(secret)
+    assert find_invitation(secret)
     Invitation.objects.update(created_at=timezone.now() + timedelta(hours=1))
-    assert invitation_of(secret) is None
+    assert find_invitation(secret) is None
 
 
 def test_invitations_are_limited(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,9 +250,9 @@ def test_a_member_leaves_and_their_keys_stop(desk: Desk) -> None:
     )
     own = Membership.objects.get(user=user)
     assert desk.client.post(f"/desk/account/memberships/{own.pk}/leave/").status_code == 404
-    assert bearer_of(secret)
+    assert key_owner(secret)
     assert "Invented house" in ben.get("/desk/account/").content.decode()
     assert ben.post(f"/desk/account/memberships/{own.pk}/leave/").status_code == 302
     assert not Membership.objects.filter(user=user).exists()
-    assert bearer_of(secret) is None
+    assert key_owner(secret) is None
     assert ApiKey.objects.exists()

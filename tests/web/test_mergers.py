@@ -17,7 +17,7 @@ from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import (
     current_ledger,
     debited_units,
-    entries_of,
+    ledger_entries,
     left_units,
     points_ledger,
 )
@@ -81,8 +81,8 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     assert merged.total == Fraction(13, 4)
     assert merged.promised_at == promised
     assert_sums(ledger, into)
-    assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units
-    assert set(entries_of(merged).values_list("kind", flat=True)) == {"debit", "merger"}
+    assert ledger_entries(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units
+    assert set(ledger_entries(merged).values_list("kind", flat=True)) == {"debit", "merger"}
     with pytest.raises(BudgetExceeded, match=r"3\.25 is spent"):
         debit(into, "0.1")
 
@@ -116,7 +116,7 @@ def test_debits_and_refunds_of_a_merged_ledger_reach_the_one_that_continues_it()
     assert budget_refund(job=before) is None
     assert_sums(ledger, between, into)
     assert into.spent == Fraction(1, 2)
-    assert entries_of(into).aggregate(sum=Sum("units"))["sum"] == into.spent_units
+    assert ledger_entries(into).aggregate(sum=Sum("units"))["sum"] == into.spent_units
 
 
 def test_a_refund_after_a_merger_does_not_lower_the_lifetime_figure() -> None:
@@ -224,7 +224,7 @@ def test_budgets_for_points_are_merged_with_each_other_and_never_with_those_for_
     assert (into.spent_units, second.total_units) == (1_000_000, second.total_units)
     assert second.spent_units == second.lifetime_units == 2 * second.total_units
     assert points_ledger(into) == second
-    assert entries_of(into).count() == 7
+    assert ledger_entries(into).count() == 7
 
 
 def test_a_budget_for_points_moves_to_the_ledger_that_has_none() -> None:

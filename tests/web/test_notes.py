@@ -12,7 +12,7 @@ from django.utils.html import escape
 from dpgeo.accounts.models import Role, Scope
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.releases.models import Release
-from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
+from dpgeo.releases.notes import MAX_NOTE_LENGTH, release_annotate
 from dpgeo.releases.publication import move
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_user
@@ -46,7 +46,7 @@ def refused(release: Release, *notes: Any) -> str:
 
 def test_notes_are_few_short_plain_and_on_the_map(draft: Release) -> None:
     assert "5 that matter" in refused(draft, *[HARBOUR] * 6)
-    assert "shorten" in refused(draft, HARBOUR | {"text": "x" * (LONGEST_NOTE + 1)})
+    assert "shorten" in refused(draft, HARBOUR | {"text": "x" * (MAX_NOTE_LENGTH + 1)})
     assert "empty" in refused(draft, HARBOUR | {"text": " "})
     for text in ("two\nlines", "turned \u202e round", "zero\u200bwidth"):
         assert "one line" in refused(draft, HARBOUR | {"text": text})

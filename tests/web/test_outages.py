@@ -27,8 +27,8 @@ from dpgeo.jobs import disk_space
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.outages import Outage, outage_of
-from dpgeo.jobs.services import LONGEST_WAKE_AFTER, job_create, jobs_reap
+from dpgeo.jobs.outages import Outage, find_outage
+from dpgeo.jobs.services import MAX_WAKE_AFTER, job_create, jobs_reap
 from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
@@ -40,7 +40,7 @@ from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
-LEAST = MIB
+MIN_BYTES = MIB
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def disk(
     """Store all files on a disk of 8 MiB, one MiB of which must stay free."""
     with small_disk(tmp_path / "disk") as mounted:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = mounted.folder
-        settings.DPGEO_LEAST_FREE = str(LEAST)
+        settings.DPGEO_MIN_FREE = str(MIN_BYTES)
         # monkeypatch restores this after the test, so that later tests read the disk again
         monkeypatch.setattr(disk_space, "_kept", None)
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
@@ -67,13 +67,13 @@ def announce(program: Program, slug: str, size: int = len(CONTENT)) -> Any:
 def test_readiness_fails_before_any_upload_is_refused(disk: Disk, desk: Desk) -> None:
     program, slug = program_of(desk), desk.declare().slug
     assert Client().get("/readyz").json()["disk"] == "enough space"
-    disk.fill(leave=2 * LEAST + 128 * 1024)
+    disk.fill(leave=2 * MIN_BYTES + 128 * 1024)
     for _ in range(20):  # readings of free space have random errors, so several are taken
         assert announce(program, slug).status_code == 201
         Transfer.objects.all().delete()
         shown = Client().get("/readyz")
         assert shown.status_code in {200, 503}
-    disk.fill(leave=2 * LEAST - 64 * 1024)
+    disk.fill(leave=2 * MIN_BYTES - 64 * 1024)
     shown = Client().get("/readyz")
     assert (shown.status_code, shown.json()["disk"]) == (503, "too little space")
 
@@ -83,7 +83,7 @@ def test_uploads_are_refused_before_they_are_accepted_for_want_of_space(
 ) -> None:
     program, slug = program_of(desk), desk.declare().slug
     transfer = announce(program, slug)["Location"]
-    disk.fill(leave=LEAST - 4096)
+    disk.fill(leave=MIN_BYTES - 4096)
     refused = announce(program, slug)
     assert (refused.status_code, refused.json()["type"]) == (507, "/api/docs#insufficient-storage")
     assert int(refused["Retry-After"]) > 0
@@ -119,7 +119,7 @@ def test_other_writes_wait_for_space_and_reading_and_deleting_do_not(
 ) -> None:
     program, dataset = program_of(desk), desk.declare()
     transfer = announce(program, dataset.slug)["Location"]
-    disk.fill(leave=LEAST - 4096)
+    disk.fill(leave=MIN_BYTES - 4096)
     refused: Any = program.send("POST", "/api/v1/datasets", DECLARATION)
     assert (refused.status_code, refused.json()["type"]) == (503, "/api/docs#unavailable")
     assert int(refused["Retry-After"]) > 0
@@ -137,7 +137,7 @@ def test_other_writes_wait_for_space_and_reading_and_deleting_do_not(
 def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     disk: Disk, desk: Desk, settings: Any
 ) -> None:
-    settings.DPGEO_LEAST_FREE = "0"
+    settings.DPGEO_MIN_FREE = "0"
     slug = desk.declare().slug
     (disk.folder.parent / "trips.csv").write_bytes(CONTENT)
     desk.client.raise_request_exception = False
@@ -179,7 +179,7 @@ def test_a_read_only_folder_is_told_by_readiness_and_refuses_writes(disk: Disk, 
 
 def test_a_job_starts_only_while_there_is_space(disk: Disk) -> None:
     job = job_create(task="tests.nothing")
-    disk.fill(leave=LEAST - 4096)
+    disk.fill(leave=MIN_BYTES - 4096)
     for _ in range(7):
         assert not job_run(job_id=job.pk, work=lambda lease: None)
     job.refresh_from_db()
@@ -225,7 +225,7 @@ def test_a_job_that_never_fits_is_tried_at_growing_intervals() -> None:
 
     assert job_run(job_id=job.pk, work=full)
     assert jobs_reap().woken == 0
-    Job.objects.update(woken_at=timezone.now() - LONGEST_WAKE_AFTER)
+    Job.objects.update(woken_at=timezone.now() - MAX_WAKE_AFTER)
     assert jobs_reap().woken == 1
 
 
@@ -266,7 +266,7 @@ def test_noise_is_not_drawn_while_there_is_no_space(
 ) -> None:
     release = desk.request(desk.declare(ready=True))
     started = read_disk_space()
-    disk.fill(leave=LEAST - 4096)
+    disk.fill(leave=MIN_BYTES - 4096)
     monkeypatch.setattr("dpgeo.jobs.lease.read_disk_space", lambda: started)
     for _ in range(7):
         assert release_run(release_id=release.pk)
@@ -280,7 +280,7 @@ def test_noise_is_not_drawn_while_there_is_no_space(
 def test_a_draw_waits_for_space_and_is_never_drawn_again(
     disk: Disk, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings.DPGEO_LEAST_FREE = "0"
+    settings.DPGEO_MIN_FREE = "0"
     release = desk.request(desk.declare(ready=True))
     waits: list[float] = []
 
@@ -398,7 +398,7 @@ def test_a_lock_of_another_process_is_an_outage_of_the_database(tmp_path: Path) 
             ours.execute("BEGIN IMMEDIATE")
         locker.communicate()
     ours.close()
-    assert outage_of(caught.value) is Outage.DATABASE
+    assert find_outage(caught.value) is Outage.DATABASE
 
 
 def test_a_database_on_a_full_or_read_only_disk_is_an_outage(disk: Disk) -> None:
@@ -408,14 +408,14 @@ def test_a_database_on_a_full_or_read_only_disk_is_an_outage(disk: Disk) -> None
     disk.fill()
     with pytest.raises(sqlite3.OperationalError) as caught:
         ours.execute("INSERT INTO words VALUES (zeroblob(1000000))")
-    assert outage_of(caught.value) is Outage.SPACE
+    assert find_outage(caught.value) is Outage.SPACE
     ours.close()
     disk.set_read_only()
     ours = sqlite3.connect(path, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError) as caught:
         ours.execute("INSERT INTO words VALUES (1)")
     ours.close()
-    assert outage_of(caught.value) is Outage.READ_ONLY
+    assert find_outage(caught.value) is Outage.READ_ONLY
 
 
 @pytest.mark.parametrize(
@@ -435,7 +435,7 @@ def test_a_database_on_a_full_or_read_only_disk_is_an_outage(disk: Disk) -> None
 def test_errors_are_told_apart_by_their_codes(
     error: BaseException | None, outage: Outage | None
 ) -> None:
-    assert outage_of(error) is outage
+    assert find_outage(error) is outage
 
 
 def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
@@ -443,7 +443,7 @@ def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
 ) -> None:
     monkeypatch.setattr(disk_space, "_kept", None)
     monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
-    settings.DPGEO_LEAST_FREE = str(512 * MIB)
+    settings.DPGEO_MIN_FREE = str(512 * MIB)
     free = min(
         os.statvfs(folder).f_bavail * os.statvfs(folder).f_frsize
         for folder in disk_space._folders()

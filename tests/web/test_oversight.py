@@ -25,7 +25,7 @@ from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.layer_declaration import PublicSource
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning
-from dpgeo.releases.oversight import findings_of, people_of, report_of, years_of
+from dpgeo.releases.oversight import oversight_findings, people_of, report_years, yearly_report
 from dpgeo.releases.services import release_publish
 from tests.makers import SOURCE, make_dataset, make_ready, make_release
 from tests.web.desk import Desk, make_desk
@@ -53,7 +53,7 @@ def zones(side: float) -> io.BytesIO:
 
 
 def words_of(desk: Desk) -> list[str]:
-    return [f"{each.dataset.title}: {each.words}" for each in findings_of(desk.organisation)]
+    return [f"{each.dataset.title}: {each.words}" for each in oversight_findings(desk.organisation)]
 
 
 def test_spending_is_added_up_by_year_and_by_people(desk: Desk) -> None:
@@ -66,7 +66,7 @@ def test_spending_is_added_up_by_year_and_by_people(desk: Desk) -> None:
     assert [each.spent for each in people] == [[{2024: 100, 2025: 50, NOW: -50}], [{}]]
     assert {each.pk for each in people[0].datasets} == {one.pk, shared.pk}
     assert [each.pk for each in people[1].datasets] == [two.pk]
-    assert years_of(people) == sorted({2024, 2025, NOW})
+    assert report_years(people) == sorted({2024, 2025, NOW})
 
 
 def test_a_merger_moves_spending_without_counting_it_twice(desk: Desk) -> None:
@@ -127,7 +127,7 @@ def test_the_report_tells_what_happened_in_the_year_alone(desk: Desk, tmp_path: 
     make_ready(dataset, tmp_path)
     release, _draft = make_release(dataset), make_release(dataset)
     release_publish(release=release, by=desk.user)
-    now, before = report_of(desk.organisation, NOW), report_of(desk.organisation, NOW - 1)
+    now, before = yearly_report(desk.organisation, NOW), yearly_report(desk.organisation, NOW - 1)
     assert [(each.in_year, each.until) for each in now.lines] == [(2_000_000, 2_250_000)]
     assert [(each.in_year, each.until) for each in before.lines] == [(250_000, 250_000)]
     assert [(each.pk, units) for each, units in now.published] == [(release.pk, 1_000_000)]

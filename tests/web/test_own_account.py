@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.breached import check_list, is_listed
 from dpgeo.accounts.models import ApiKey, Scope, SignedIn, User
-from dpgeo.accounts.selectors import bearer_of
+from dpgeo.accounts.selectors import key_owner
 from dpgeo.accounts.services import OVERLAP, key_create, key_revoke, key_rotate
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import Conflict
@@ -161,7 +161,7 @@ def test_a_key_works_until_the_end_of_its_last_day(desk: Desk) -> None:
     today = timezone.now().date()
     for last, works in ((today, True), (today - timedelta(days=1), False)):
         ApiKey.objects.filter(pk=key.pk).update(expires_on=last)
-        assert (bearer_of(secret) is not None) == works
+        assert (key_owner(secret) is not None) == works
         answer = Client(headers={"Authorization": f"Bearer {secret}"}).get("/api/v1/releases")
         assert answer.status_code == (200 if works else 401)
 
@@ -175,8 +175,8 @@ def test_a_replaced_key_works_for_a_week_beside_the_new_one(desk: Desk, days: in
     assert key.expires_on == today + OVERLAP
     assert fresh.expires_on == (days and today + timedelta(days=days))
     assert (fresh.name, fresh.scopes) == (key.name, key.scopes)
-    assert bearer_of(secret)
-    assert bearer_of(other)
+    assert key_owner(secret)
+    assert key_owner(other)
     key_revoke(key=key, by=desk.user)
     with pytest.raises(Conflict):
         key_rotate(key=key, by=desk.user)
@@ -205,7 +205,7 @@ def test_entries_wait_for_their_own_page_alone_and_not_for_long(
     assert kept["typed"] == {"url": [typed["url"]]}
     monkeypatch.setattr(confirming, "is_confirmed", lambda request: True)
     assert "of-house" not in late.get(address).content.decode()
-    # A form larger than MOST_KEPT is not stored in the session.
+    # A form larger than CACHE_SIZE is not stored in the session.
     monkeypatch.undo()
-    late.post(address, {"url": "x" * (confirming.MOST_KEPT + 1)})
+    late.post(address, {"url": "x" * (confirming.CACHE_SIZE + 1)})
     assert confirming.KEPT not in late.session

@@ -246,7 +246,7 @@ def test_the_secret_of_a_link_is_never_logged(
         raise RuntimeError
 
     monkeypatch.setattr("django.contrib.auth.views.PasswordResetConfirmView.get_user", fail)
-    monkeypatch.setattr("dpgeo.pages.desk.members.invitation_of", fail)
+    monkeypatch.setattr("dpgeo.pages.desk.members.find_invitation", fail)
     client.raise_request_exception = False
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(NoSecretLinks())

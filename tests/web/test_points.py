@@ -37,7 +37,7 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import JobState
 from dpgeo.privacy.positions import Reports
 from dpgeo.releases.blobs import new_blob_name
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.states import ReleaseState
 from tests.makers import (
@@ -77,7 +77,7 @@ def ledger_of(dataset: Dataset) -> Ledger:
 def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -> None:
     release = make_release(dataset, **POINTS)
     assert str(release.job.failure) == ""
-    released = released_of(release)
+    released = load_released(release)
     assert isinstance(released.content, PointsRelease)
     assert len(released.content.longitude) == 40
     assert isinstance(released.guarantee, GeoInd)
@@ -109,7 +109,7 @@ def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
     pq.write_table(table.set_column(at, table.schema.field(at), timeless), source)
     release = make_release(dataset, **POINTS)
     assert not release.job.failure
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, PointsRelease)
     people = pc.value_counts(table["person_low"]).to_pylist()
     assert max(each["counts"] for each in people) > POINTS["bound"]
@@ -180,8 +180,8 @@ def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     fields = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
     with_prior, without = make_release(dataset, **fields), make_release(dataset, **POINTS)
     assert str(with_prior.job.failure) == ""
-    released = released_of(with_prior)
-    assert released.guarantee == released_of(without).guarantee
+    released = load_released(with_prior)
+    assert released.guarantee == load_released(without).guarantee
     assert isinstance(released.content, PointsRelease)
     assert released.content.prior == "crowd"
     release_publish(release=with_prior, by=None)
@@ -200,7 +200,7 @@ def test_the_page_explains_padded_and_remapped_points(dataset: Dataset, client: 
     for release in (plain, padded):
         release_publish(release=release, by=None)
         texts.append(client.get(reverse("release", args=[release.pk])).content.decode())
-    content = released_of(padded).content
+    content = load_released(padded).content
     assert isinstance(content, PointsRelease)
     assert content.padded == POINTS["bound"]
     assert ["some points are invented" in text for text in texts] == [False, True]
@@ -224,7 +224,7 @@ def test_declared_public_attributes_are_published_with_every_point(
     fields = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     release = make_release(telling, **fields)
     assert str(release.job.failure) == ""
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, PointsRelease)
     assert content.combination.size == content.longitude.size == 40
     assert set(content.combination.tolist()) == {0, 1, 2}
@@ -287,7 +287,7 @@ def test_a_large_file_is_perturbed_batch_by_batch(
     monkeypatch.setattr("dpgeo.engine.reports.Reports", lambda *given: counted(Reports(*given)))
     release = make_release(dataset, **POINTS)
     assert (release.job.state, str(release.job.failure)) == (JobState.DONE, "")
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 40
     assert max(chunks) <= 7

@@ -17,7 +17,7 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import GridRelease
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.locations import location_of, locations
+from dpgeo.datasets.locations import find_location, locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.person_keys import hashing_key
@@ -33,7 +33,7 @@ from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns, Role
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_run
 from tests.makers import make_dataset, make_organisation, make_release, make_request
 from tests.requirements import need
@@ -142,7 +142,7 @@ def exactly(dataset: Dataset, **changes: Any) -> int:
 
 def counted(release: Release) -> int:
     assert release.job.state == JobState.DONE, release.job.failure
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     return int(content.counts.sum())
 
@@ -290,7 +290,7 @@ def test_a_name_comes_here_as_it_was_written(sql: psycopg.Connection) -> None:
         for name in names:
             copy.write_row([name])
     dataset = declared()
-    place = location_of("office", "warehouse")
+    place = find_location("office", "warehouse")
     schema = schema_of(dataset, replace(COLUMNS, time=""))
     (file,) = place.files("trips")
     with place.reading("trips", file, schema, Tally()) as (_, batches):

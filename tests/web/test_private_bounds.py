@@ -25,7 +25,7 @@ from dpgeo.releases import release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import stored_bound
 from dpgeo.releases.requests import read_request
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 from tests.noise import laplace
@@ -56,7 +56,7 @@ def test_a_chosen_bound_is_paid_for_stated_and_shown(
     dataset = make_dataset(budget=Fraction(3), **paid)
     make_ready(dataset, tmp_path)
     release = make_release(dataset, **ASKED, choose_bound=5)
-    released = decode(encode(released_of(release)))
+    released = decode(encode(load_released(release)))
     choice = released.trace[0]
     assert (choice.label, choice.noise, choice.bound) == (BOUND, None, released.bound)
     assert choice.amount == released.guarantee.amount / 20
@@ -84,7 +84,7 @@ def test_a_chosen_bound_is_paid_for_stated_and_shown(
 def test_a_release_whose_request_names_the_bound_says_nothing_of_it(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
-    released = released_of(make_release(dataset, **ASKED))
+    released = load_released(make_release(dataset, **ASKED))
     assert (released.bound, released.request.choose_bound) == (20, 0)
     assert "bound_choice" not in statement(released)
 
@@ -120,7 +120,7 @@ def test_a_bound_is_drawn_once_however_often_a_worker_is_killed(
     assert stored_bound(release).drawn == other
     release_job.commit(release, release_job.draw(release, lease_of(release)))
     release.refresh_from_db()
-    assert released_of(release).bound == release.bound == other
+    assert load_released(release).bound == release.bound == other
 
 
 def lease_of(release: Release) -> Any:

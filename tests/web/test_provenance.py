@@ -27,7 +27,7 @@ from dpgeo.datasets.uploads import upload_confirm, upload_discard
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
 from dpgeo.releases.released_layers import layer_declare, layer_facts
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish
 from tests.makers import (
     CSV,
@@ -104,7 +104,7 @@ def test_with_a_source_it_is_labelled_and_nothing_is_claimed(
     make_ready(dataset, tmp_path)
     layer = crowd(dataset, public_source=SOURCE)
     release = release_publish(release=make_release(dataset, **POINTS), by=None)
-    document: Any = statement(released_of(release))
+    document: Any = statement(load_released(release))
     (used,) = document["public_layers"]
     assert used["meaning"].endswith("Whether it follows the data is not known.")
     assert used["declared_before_upload"] is False
@@ -125,7 +125,7 @@ def test_the_order_of_layer_and_upload_is_stated(dataset: Dataset, tmp_path: Pat
     layer = crowd(dataset)
     assert layer.before_upload is True
     make_ready(dataset, tmp_path)
-    document: Any = statement(released_of(make_release(dataset, **POINTS)))
+    document: Any = statement(load_released(make_release(dataset, **POINTS)))
     (used,) = document["public_layers"]
     assert used["declared_before_upload"] is True
     assert "before any file was uploaded to this dataset" in used["meaning"]
@@ -240,7 +240,7 @@ def test_a_prior_from_the_same_people_says_who_paid_for_it(
     dataset: Dataset, published: Release
 ) -> None:
     crowd(dataset, None, release=published.pk)
-    document: Any = statement(released_of(make_release(dataset, **POINTS)))
+    document: Any = statement(load_released(make_release(dataset, **POINTS)))
     (used,) = document["public_layers"]
     assert used["release"] == {
         "id": published.pk,
@@ -267,7 +267,7 @@ def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: P
     points = release_publish(release=make_release(dataset, **POINTS), by=None)
     crowd(dataset, None, name="again", release=points.pk, release_layer="density")
     again = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "again"}}
-    document: Any = statement(released_of(make_release(dataset, **again)))
+    document: Any = statement(load_released(make_release(dataset, **again)))
     assert "That release used public layers itself" in document["public_layers"][0]["meaning"]
     assert "What a public layer itself gives away" in document["not_protected"][-1]
 
@@ -278,7 +278,7 @@ def test_a_prior_from_other_people_says_that_budgets_add_up(
     other = make_dataset(points_budget=make_level("ln 16", 200))
     make_ready(other, tmp_path)
     crowd(other, None, release=published.pk)
-    document: Any = statement(released_of(make_release(other, **POINTS)))
+    document: Any = statement(load_released(make_release(other, **POINTS)))
     (used,) = document["public_layers"]
     assert used["release"]["same_budget"] is False
     assert "cost epsilon 1 of a budget of its own, epsilon 4 in all" in used["meaning"]
@@ -326,7 +326,7 @@ def test_after_an_upload_the_area_is_only_exchanged_for_a_named_place(
     dataset_update(dataset=dataset, changes={"study_area": area(), "place": PLACE})
     make_ready(dataset, tmp_path)
     release = release_publish(release=make_release(dataset), by=None)
-    document: Any = statement(released_of(release))
+    document: Any = statement(load_released(release))
     exchange = document["study_area_exchange"]
     assert (exchange["place"], exchange["source"], exchange["times"]) == ("Vessby", SOURCE, 2)
     assert "was exchanged for another named place (times: 2)" in exchange["meaning"]

@@ -18,7 +18,7 @@ from dpgeo.accounts.services import key_create
 from dpgeo.core.errors import Conflict
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.quotas import bytes_of, use_of
+from dpgeo.datasets.quotas import organisation_use, stored_bytes
 from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
@@ -57,7 +57,7 @@ def test_files_beyond_the_quota_are_refused_and_not_kept(settings: Any) -> None:
     receive(other, 4)
     upload_discard(upload=upload, by=None)
     receive(dataset, 6)
-    assert bytes_of(dataset.organisation_id) == 10
+    assert stored_bytes(dataset.organisation_id) == 10
 
 
 def test_files_that_are_being_sent_count_with_the_size_announced() -> None:
@@ -73,7 +73,7 @@ def test_files_that_are_being_sent_count_with_the_size_announced() -> None:
     transfer_append(transfer=transfer, offset=0, stream=io.BytesIO(b"x" * 8), length=8)
     # completing a transfer does not count it a second time
     transfer_complete(transfer=transfer, by=user)
-    assert bytes_of(dataset.organisation_id) == 8
+    assert stored_bytes(dataset.organisation_id) == 8
 
 
 def test_what_becomes_of_a_file_does_not_change_what_counts(tmp_path: Path) -> None:
@@ -88,14 +88,14 @@ def test_what_becomes_of_a_file_does_not_change_what_counts(tmp_path: Path) -> N
             Upload.objects.filter(pk=upload.pk).update(
                 state=state, canonical_name=name, raw_name=""
             )
-            assert bytes_of(dataset.organisation_id) == upload.size
+            assert stored_bytes(dataset.organisation_id) == upload.size
     Upload.objects.create(
         dataset=dataset, file_name="a", size=1, state=UploadState.QUEUED, erasing=b"x" * 16
     )
-    assert bytes_of(dataset.organisation_id) == upload.size
+    assert stored_bytes(dataset.organisation_id) == upload.size
     Upload.objects.filter(pk=upload.pk).update(state=UploadState.ERASED)
     Upload.objects.filter(erasing__isnull=False).update(erasing=None, state=UploadState.READY)
-    assert bytes_of(dataset.organisation_id) == upload.size
+    assert stored_bytes(dataset.organisation_id) == upload.size
 
 
 def test_jobs_beyond_the_quota_of_a_day_are_refused_and_never_given_back(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_jobs_beyond_the_quota_of_a_day_are_refused_and_never_given_back(tmp_pat
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent == Fraction("0.2")
     make_request(dataset, by=None, epsilon="0.1")  # the operator at the console has no limit
-    assert use_of(dataset.organisation).jobs == 3
+    assert organisation_use(dataset.organisation).jobs == 3
 
 
 def test_the_keys_of_an_organisation_share_its_requests() -> None:
@@ -129,7 +129,7 @@ def test_the_keys_of_an_organisation_share_its_requests() -> None:
     answers = [each.get("/api/v1/mechanisms") for each in (*clients, *clients)]
     assert [each.status_code for each in answers] == [200, 200, 200, 429]
     assert answers[-1]["Retry-After"]
-    assert use_of(dataset.organisation).requests == 4
+    assert organisation_use(dataset.organisation).requests == 4
     assert Client().get("/api/v1/mechanisms").status_code == 200
 
 

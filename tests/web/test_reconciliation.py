@@ -28,7 +28,7 @@ from dpgeo.core.released import Content
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep, work_sweep
 from dpgeo.datasets.storage import LOCKING_SECONDS, private_storage, public_storage
-from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
+from dpgeo.jobs.lease import MAX_HOLD_SECONDS
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases import release_job
@@ -68,7 +68,7 @@ def paid_for(release: Release) -> int:
 
 
 def test_a_file_that_a_worker_uses_is_never_deleted() -> None:
-    assert SAFE_AGE.total_seconds() > LONGEST_HOLD_SECONDS
+    assert SAFE_AGE.total_seconds() > MAX_HOLD_SECONDS
 
 
 @pytest.mark.parametrize("folder", ["uploads", "canonical"])

@@ -33,13 +33,13 @@ from dpgeo.releases import release_job
 from dpgeo.releases.files import INCOMPRESSIBLE, made_files
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import (
+    load_released,
     release_visible,
-    released_of,
     releases_public,
     stored_file,
 )
 from dpgeo.releases.services import (
-    LONGEST_REJECTION,
+    MAX_REJECTION_LENGTH,
     release_cancel,
     release_publish,
     release_reject,
@@ -172,7 +172,7 @@ def test_a_release_is_drawn_stored_and_stays_a_draft(dataset: Dataset) -> None:
 
 def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None:
     release = make_release(dataset, description="Every Monday", counting="visits", bound=3)
-    released = released_of(release)
+    released = load_released(release)
     assert released.about == {
         "title": release.title,
         "description": "Every Monday",
@@ -241,7 +241,7 @@ def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
         release_job.commit(Release.objects.get(pk=release.pk), stalled)
     assert Release.objects.get(pk=release.pk).blob_name == committed.blob_name
     assert blob_count() == before + 1
-    committed_content, discarded = released_of(committed).content, stalled.content
+    committed_content, discarded = load_released(committed).content, stalled.content
     assert isinstance(committed_content, GridRelease)
     assert isinstance(discarded, GridRelease)
     assert not np.array_equal(committed_content.counts, discarded.counts)
@@ -608,7 +608,7 @@ def test_rejecting_needs_the_role_a_reason_and_a_finished_draft(dataset: Dataset
     done = make_release(dataset)
     with pytest.raises(NotAllowed):
         release_reject(release=done, by=make_user(dataset.organisation), reason="Noisy.")
-    for reason in ("", " \n", None, "x" * (LONGEST_REJECTION + 1)):
+    for reason in ("", " \n", None, "x" * (MAX_REJECTION_LENGTH + 1)):
         with pytest.raises(InvalidInput) as refusal:
             release_reject(release=done, by=approver, reason=reason)
         assert refusal.value.field == "reason"
@@ -643,7 +643,7 @@ def test_a_release_of_a_dataset_without_usable_rows_is_pure_noise(tmp_path: Path
     dataset = make_dataset()
     make_ready(dataset, tmp_path, rows=0)
     release = make_release(dataset, parameters={"cells": 32})
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     assert np.count_nonzero(content.counts) > 0
 

@@ -31,11 +31,11 @@ from dpgeo.budgets.services import (
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import ZCDP, Guarantee, Notion, PureDP, Unit
 from dpgeo.core.levels import make_level
-from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.core.zcdp import epsilon_at, exponent_delta, nano_rho_for
 
 pytestmark = pytest.mark.django_db
 
-DELTA = delta_of(9)
+DELTA = exponent_delta(9)
 
 RHO = Accounting(delta_exponent=9, population=1_000_000)
 
@@ -125,9 +125,9 @@ def test_merged_budgets_in_rho_add_up_and_keep_the_smaller_delta() -> None:
     debit(one, rho(1_000))
     debit(other, rho(500))
     merged = ledger_merge(ledger=other, into=one, who="ann")
-    assert merged.delta == delta_of(12)
+    assert merged.delta == exponent_delta(12)
     assert merged.spent_units == 1_500
-    assert merged.total_units == nano_rho_for(Fraction(1), delta_of(12))
+    assert merged.total_units == nano_rho_for(Fraction(1), exponent_delta(12))
 
 
 def test_no_budget_for_points_is_beside_one_in_rho() -> None:

@@ -24,7 +24,7 @@ from dpgeo.core.guarantees import Counting, Notion
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
-from dpgeo.core.zcdp import delta_of, nano_rho_for
+from dpgeo.core.zcdp import exponent_delta, nano_rho_for
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.privacy.mechanism import forecast, run
@@ -40,7 +40,7 @@ from tests.web.test_client import HOST, answer
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
-DELTA = delta_of(9)
+DELTA = exponent_delta(9)
 
 RHO = Fraction(nano_rho_for(Fraction(1), DELTA), 10**9)
 

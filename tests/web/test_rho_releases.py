@@ -26,16 +26,16 @@ from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.core.zcdp import epsilon_at, exponent_delta, nano_rho_for
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.promises import lifetime_of
+from dpgeo.datasets.promises import lifetime_limit
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.cost import bounds, protection
 from dpgeo.pages.desk.map_form import DETAILS, ReleaseForm
 from dpgeo.releases.currencies import Margins
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_cancel, release_publish
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release, spent
 from tests.web.api import DECLARATION, program_of
@@ -43,7 +43,7 @@ from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
-DELTA = delta_of(9)
+DELTA = exponent_delta(9)
 
 RHO = Accounting(delta_exponent=9, population=3_000_000)
 
@@ -70,7 +70,7 @@ def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset
     rho = nano_rho_for(Fraction(1), DELTA)
     assert (release.notion, release.cost_units, release.delta) == ("zcdp", rho, DELTA)
     assert spent(dataset) == rho
-    released = released_of(release)
+    released = load_released(release)
     assert released.guarantee == release.cost
     assert isinstance(released.guarantee, ZCDP)
     [line] = released.trace
@@ -81,7 +81,7 @@ def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset
 
 
 def test_a_map_in_rho_is_the_same_after_it_is_stored(dataset: Dataset) -> None:
-    released = released_of(make_release(dataset))
+    released = load_released(make_release(dataset))
     blob = encode(released)
     assert encode(decode(blob)) == blob
     assert decode(blob).guarantee == released.guarantee
@@ -93,11 +93,11 @@ def test_a_mechanism_without_gaussian_noise_is_paid_and_stated_as_pure(
     release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
     assert release.job.state == "done"
     assert spent(dataset) == 20_000_000
-    assert isinstance(released_of(release).guarantee, PureDP)
+    assert isinstance(load_released(release).guarantee, PureDP)
     assert release.cost_words.startswith("epsilon 0.2, rho 0.02 (epsilon ")
     with pytest.raises(BudgetExceeded):
         make_request(dataset, mechanism="quadtree", parameters={}, epsilon="0.5")
-    document = statement(released_of(release))
+    document = statement(load_released(release))
     assert document["guarantee"]["notion"] == "pure differential privacy"
     assert document["guarantee"]["delta"] == "0"
     whole: Any = document["dataset_guarantee"]
@@ -134,7 +134,7 @@ def test_totals_are_paid_with_a_share_of_rho_and_stated(dataset: Dataset) -> Non
     assert quote.forecast.noise.rho == quote.request.amount * Fraction(9, 10)
     release = make_release(dataset, **ASKED, totals=20, most_visits=50)
     assert spent(dataset) == release.cost_units == nano_rho_for(Fraction(1), DELTA)
-    released = released_of(release)
+    released = load_released(release)
     assert released.totals is not None
     assert released.request == release.request
     document: Any = json.loads(json.dumps(statement(released)))
@@ -160,7 +160,7 @@ def test_an_epsilon_of_less_than_one_nano_rho_is_refused(dataset: Dataset) -> No
 
 
 def test_a_statement_gives_rho_delta_and_the_epsilon_of_all_rho(dataset: Dataset) -> None:
-    released = released_of(make_release(dataset))
+    released = load_released(make_release(dataset))
     document = json.loads(json.dumps(statement(released)))
     schema = statement_schema()
     for name in ("guarantee", "dataset_guarantee", "spends"):
@@ -195,7 +195,7 @@ def test_the_page_of_a_map_in_rho_says_rho_delta_and_gaussian(
 
 
 def test_all_maps_together_are_promised_with_delta(dataset: Dataset) -> None:
-    lifetime = lifetime_of(dataset)
+    lifetime = lifetime_limit(dataset)
     assert lifetime.delta == DELTA
     assert lifetime.counts.right == right_guesses(dataset.ledger.total, DELTA)
 
@@ -366,7 +366,7 @@ def test_a_year_of_monthly_maps_is_published_from_one_budget(
     with pytest.raises(BudgetExceeded):
         make_request(dataset, **ASKED | {"epsilon": "0.2"})
     newest = dataset.releases.get(title="Month 12")
-    released = released_of(newest)
+    released = load_released(newest)
     assert isinstance(released.content, GridRelease)
     # With a twelfth of the epsilon, the margin would be 240; with a twelfth of the rho, noise is
     # only sqrt(12) times as large.

@@ -39,7 +39,7 @@ from dpgeo.releases import private_draw, release_job, series_state
 from dpgeo.releases.blobs import commit_blob, new_blob_name
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.reconciliation import releases_sweep
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.series import (
     due_periods,
     local_today,
@@ -137,7 +137,7 @@ def draw_all(series: Series) -> list[Release]:
 
 
 def counted(release: Release) -> int:
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     return int(content.counts.sum())
 
@@ -163,7 +163,7 @@ def test_a_series_draws_a_map_for_each_week_and_fades_at_the_allowance(dataset: 
     assert releases[1].title == "Weekly visits, 2026-01-12 to 2026-01-18"
     assert {bytes(release.salt) for release in releases} == {bytes(series.salt)}
     assert {release.bound for release in releases} == {5}
-    noise = [released_of(release).content.noise for release in releases]  # type: ignore[attr-defined]
+    noise = [load_released(release).content.noise for release in releases]  # type: ignore[attr-defined]
     assert {each.sensitivity for each in noise} == {5}
 
 
@@ -364,7 +364,7 @@ def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -
     series = declare(dataset, epsilon="0.5")
     complete(series, 1)
     [release] = draw_all(series)
-    drawn = released_of(release).content.counts  # type: ignore[attr-defined]
+    drawn = load_released(release).content.counts  # type: ignore[attr-defined]
     blob = release.blob_name
     release.files.all().delete()
     release.delete()
@@ -375,7 +375,7 @@ def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -
     assert dataset.ledger.spent_units == 500_000
     [again] = draw_all(series)
     assert again.blob_name == blob
-    assert (released_of(again).content.counts == drawn).all()  # type: ignore[attr-defined]
+    assert (load_released(again).content.counts == drawn).all()  # type: ignore[attr-defined]
     assert used(series) == [1] * 10
 
 
@@ -584,7 +584,7 @@ def test_each_map_states_its_series(dataset: Dataset, protection: str) -> None:
     series = declare(dataset, protection=protection, most=5, epsilon="1", each=2)
     complete(series, 1)
     [release] = draw_all(series)
-    document: Any = statement(released_of(release))
+    document: Any = statement(load_released(release))
     stated = document["series"]
     assert (stated["number"], stated["protection"]) == (1, protection)
     year = {"person": "1", "any": "10.6", "one": "53"}[protection]
@@ -608,7 +608,7 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
     add(dataset, week(2, range(12), places=3))
     complete(series, 2)
     releases = draw_all(series)
-    counts = [released_of(each).content.counts.sum() for each in releases]  # type: ignore[attr-defined]
+    counts = [load_released(each).content.counts.sum() for each in releases]  # type: ignore[attr-defined]
     assert counts == [10, 2]
     for each in releases:
         each.layers.clear()  # From here on, only the series itself uses the layer.
@@ -669,7 +669,7 @@ def way(number: int, people: range) -> bytes:
 
 def _measured(release: Release) -> int:
     """Return the sum of a release's counts; a sparse grid contributes only its listed cells."""
-    content: Any = released_of(release).content
+    content: Any = load_released(release).content
     counts = content.pairs if isinstance(content, FlowsRelease) else content.counts
     return int(counts.sum())
 
@@ -767,7 +767,7 @@ def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> No
     assert len(releases) == 2
     assert spent(dataset) == rho
     for release in releases:
-        released = released_of(release)
+        released = load_released(release)
         assert isinstance(released.content, GridRelease)
         assert released.content.noise == DiscreteGaussian(Fraction(rho, 10**9), 20)
         assert released.guarantee == series.terms.cost
@@ -826,7 +826,7 @@ def test_maps_of_a_declared_number_have_gaussian_noise_of_one_maps_cells() -> No
     series = declare(dataset, epsilon="1", protection="all", each=2, most=52)
     complete(series, 1)
     [release] = draw_all(series)
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     rho = Fraction(nano_rho_for(Fraction(1), Fraction(1, 10**9)) // 52, 10**9)
     assert content.noise == DiscreteGaussian(rho, 2)

@@ -22,7 +22,7 @@ from dpgeo.postprocess.layers.flows import content_of
 from dpgeo.postprocess.periods import largest_by_noise
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release, Series
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release
@@ -56,7 +56,9 @@ def content(answer: Any) -> bytes:
 
 
 def counts_of(series: Series) -> np.ndarray[Any, Any]:
-    contents: list[Any] = [released_of(each).content for each in series.releases.order_by("number")]
+    contents: list[Any] = [
+        load_released(each).content for each in series.releases.order_by("number")
+    ]
     return np.array([each.counts for each in contents])
 
 
@@ -138,7 +140,7 @@ def test_the_course_of_an_area_is_that_of_its_maps(series: Series) -> None:
     assert [each["period"] for each in results] == [1, 2, 3, 4]
     shape = StudyArea.from_bounds(*box).shape
     for release, given in zip(series.releases.order_by("number"), results, strict=True):
-        [answer] = Ranges(released_of(release)).answer([shape])
+        [answer] = Ranges(load_released(release)).answer([shape])
         assert (given["estimate"], given["margin"]) == (answer.estimate, answer.margin)
         assert given["release"] == release.pk
     assert query(series, {"bbox": [0, 0, 1, 1]}).json()["results"][0]["reason"] == "outside"
@@ -196,7 +198,9 @@ def test_lists_of_cells_are_compared_with_what_is_known_of_them() -> None:
     header, data = header_of(content(file_of(series, "series.bin")))
     about = header["series"]
     stored = read(about["counts"], data).reshape(4, -1)
-    contents: list[Any] = [released_of(each).content for each in series.releases.order_by("number")]
+    contents: list[Any] = [
+        load_released(each).content for each in series.releases.order_by("number")
+    ]
     cells = sorted({int(cell) for each in contents for cell in each.cells})
     for row, each in zip(stored, contents, strict=True):
         known = dict(zip(each.cells.tolist(), each.counts.tolist(), strict=True))
@@ -205,7 +209,7 @@ def test_lists_of_cells_are_compared_with_what_is_known_of_them() -> None:
     boxes = read(layer["box"], data).reshape(-1, 4)
     assert (boxes[:, 0] * header["grid"]["columns"] + boxes[:, 2]).tolist() == cells
     assert (about["smoothed"], about["listed"]["least"]) == (None, contents[0].threshold)
-    possible = int(contents[0].grid.inside(released_of(series.releases.all()[0]).area).sum())
+    possible = int(contents[0].grid.inside(load_released(series.releases.all()[0]).area).sum())
     assert about["by_noise"] == largest_by_noise(contents[0].noise, possible)
     assert possible > len(cells)
     assert "total_margin" not in about
@@ -234,7 +238,9 @@ def test_flows_are_compared_by_arrivals_departures_and_listed_pairs(tmp_path: Pa
     series = install_series(one_slice_of_flows(), 4)
     header, data = header_of(content(file_of(series, "series.bin")))
     about = header["series"]
-    contents: list[Any] = [released_of(each).content for each in series.releases.order_by("number")]
+    contents: list[Any] = [
+        load_released(each).content for each in series.releases.order_by("number")
+    ]
     stored = read(about["counts"], data).reshape(4, -1)
     np.testing.assert_array_equal(stored, [each.arriving[0] for each in contents])
     leaving = read(about["departures"]["counts"], data).reshape(4, -1)

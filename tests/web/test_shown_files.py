@@ -24,8 +24,8 @@ from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
-from dpgeo.releases.released_layers import declarations_of
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.released_layers import license_declarations
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_publish
 from dpgeo.spatial.area import StudyArea
 from tests.makers import make_dataset, make_ready, make_release, redeclare
@@ -44,7 +44,7 @@ def stated_of(dataset: Dataset) -> dict[str, str]:
     """Return what a release of a dataset would state about its study area."""
     dataset.refresh_from_db()
     release = Release(dataset=dataset, pk="x" * 32)
-    texts = declarations_of(release)
+    texts = license_declarations(release)
     return {name: text for name, text in texts.items() if name != declarations.LAYERS}
 
 
@@ -137,7 +137,7 @@ def test_the_record_is_stated_on_the_page_and_in_the_statement(desk: Desk, tmp_p
     make_ready(dataset, tmp_path)
     dataset.refresh_from_db()
     release = release_publish(release=make_release(dataset), by=None)
-    document: Any = statement(released_of(release))
+    document: Any = statement(load_released(release))
     seen = document["study_area_seen"]
     assert (seen["areas"], seen["on"]) == (3, "2026-11-22")
     assert "(areas: 3, last on 2026-11-22)" in seen["meaning"]

@@ -166,7 +166,7 @@ def test_the_cookies_of_one_account_count_as_few_devices() -> None:
         assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
         request = RequestFactory().get("/")
         request.COOKIES["dpgeo_device"] = cookie.value
-        keys.add(devices.device_of(request, "ann"))
+        keys.add(devices.device_name(request, "ann"))
     assert 1 < len(keys) <= devices.DEVICES
     assert None not in keys
 
@@ -177,7 +177,7 @@ def test_a_device_keeps_its_number_when_it_signs_in_again() -> None:
     def number() -> object:
         request = RequestFactory().get("/")
         request.COOKIES["dpgeo_device"] = device.cookies["dpgeo_device"].value
-        return devices.device_of(request, "ann")
+        return devices.device_name(request, "ann")
 
     before = number()
     assert enter(device) == 302

@@ -20,7 +20,7 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_fail, job_lease, job_retry
-from dpgeo.jobs.slots import slot_of
+from dpgeo.jobs.slots import public_slot
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import releases_publish_due
@@ -49,9 +49,9 @@ def desk(settings: Any) -> Desk:
 def test_an_end_is_shown_at_the_next_slot(settings: Any, minutes: float, shown: int) -> None:
     settings.DPGEO_JOB_SLOTS = [1, 5, 15, 60]
     submitted = datetime(2026, 1, 5, 9, tzinfo=UTC)
-    assert slot_of(submitted, submitted + minutes * MINUTE) == submitted + shown * MINUTE
+    assert public_slot(submitted, submitted + minutes * MINUTE) == submitted + shown * MINUTE
     settings.DPGEO_JOB_SLOTS = []
-    assert slot_of(submitted, submitted + minutes * MINUTE) == submitted + minutes * MINUTE
+    assert public_slot(submitted, submitted + minutes * MINUTE) == submitted + minutes * MINUTE
 
 
 def later(job: Job, minutes: int = 1) -> None:

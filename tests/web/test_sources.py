@@ -26,7 +26,7 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.previews import upload_preview, upload_understand
-from dpgeo.datasets.quotas import bytes_of
+from dpgeo.datasets.quotas import stored_bytes
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.same_people import Comparison
 from dpgeo.datasets.selectors import ready_upload
@@ -39,7 +39,7 @@ from dpgeo.ingest import source_rows
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from dpgeo.releases.services import release_run
 from tests.makers import (
     make_dataset,
@@ -122,7 +122,7 @@ def exactly(dataset: Dataset, **changes: Any) -> int:
 
 
 def counted(release: Release) -> int:
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, GridRelease)
     return int(content.counts.sum())
 
@@ -147,7 +147,7 @@ def test_a_folder_is_declared_and_read_like_an_upload(dataset: Dataset, folder: 
     dataset.refresh_from_db()
     assert exactly(dataset) == 50
     assert exactly(dataset, bound=2) == 60
-    assert bytes_of(dataset.organisation_id) == 0
+    assert stored_bytes(dataset.organisation_id) == 0
 
 
 def work() -> Iterable[Path]:
@@ -273,7 +273,7 @@ def test_points_of_a_folder_are_perturbed(folder: Path) -> None:
         bound=1,
     )
     assert release.job.state == JobState.DONE, release.job.failure
-    content = released_of(release).content
+    content = load_released(release).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 30
 

@@ -20,7 +20,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.pages.release_summary import summarise
 from dpgeo.privacy.totals import WEIGHTS
-from dpgeo.releases.selectors import released_of
+from dpgeo.releases.selectors import load_released
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.noise import laplace
 from tests.unit.artefacts.releases import grid_release
@@ -46,7 +46,7 @@ def test_a_release_with_totals_pays_for_them_once_and_states_them(tmp_path: Path
     release = make_release(dataset, **ASKED, totals=20, most_visits=50)
     assert release.request.totals_plan == TotalsPlan(percent=20, sightings=100, visits=50)
     assert release.epsilon == 1
-    released = released_of(release)
+    released = load_released(release)
     assert released.guarantee.epsilon == sum(line.amount for line in released.trace) == 1
     assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.trace[-1].epsilon == Fraction(4, 5)
@@ -64,7 +64,7 @@ def test_a_release_with_totals_pays_for_them_once_and_states_them(tmp_path: Path
 def test_a_release_without_totals_says_nothing_of_them(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
-    released = released_of(make_release(dataset, **ASKED))
+    released = load_released(make_release(dataset, **ASKED))
     assert released.totals is None
     document: Any = statement(released)
     assert "totals" not in document

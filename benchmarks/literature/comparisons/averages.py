@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 REGIONS = 144
 HIGH = 10.0
-LEAST = 100
+MIN_RECORDS = 100
 
 
 def compare(options: Options) -> Iterator[Line]:
@@ -38,7 +38,7 @@ def compare(options: Options) -> Iterator[Line]:
     sums = np.bincount(region, values).astype(np.float64)
     counts = sizes.astype(np.float64)
     steps = np.bincount(region, np.rint(NUMBER_STEPS * values / HIGH)).astype(np.int64)
-    large, epsilon = sizes >= LEAST, options.budget
+    large, epsilon = sizes >= MIN_RECORDS, options.budget
 
     def errors(means: Floats) -> Mapping[str, float]:
         wrong = (means - sums / counts)[large]

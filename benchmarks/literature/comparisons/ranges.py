@@ -27,7 +27,7 @@ QUERIES = 1000
 PARTS = 16
 """Number of parts into which StructureFirst divides the bins."""
 
-MOST = 200.0
+MAX_COUNT = 200.0
 """Public limit on a bin's count, which StructureFirst needs."""
 
 ROUNDS = 10
@@ -63,7 +63,7 @@ def compare(options: Options) -> Iterator[Line]:
     yield line(
         "StructureFirst",
         "Xu et al. 2013",
-        lambda r: errors(structure_first(counts, epsilon, r, parts=PARTS, most=MOST)),
+        lambda r: errors(structure_first(counts, epsilon, r, parts=PARTS, most=MAX_COUNT)),
         options,
     )
     yield line("AHP", "Zhang et al. 2014", lambda r: errors(clustered(counts, epsilon, r)), options)

@@ -28,9 +28,9 @@ from benchmarks.literature.trajectories import Way, prefix_trees, walk_and_jump
 from benchmarks.literature.trials import Line, Options, line
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.trip_paths import MOST_MOVES, TripPaths
+from dpgeo.core.trip_paths import MAX_MOVES, TripPaths
 from dpgeo.mechanisms import trips
-from dpgeo.postprocess.trip_model import bits_of, make_ways, model_of
+from dpgeo.postprocess.trip_model import make_ways, trip_generator, trip_model_of_content
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures, moves_of
 from dpgeo.spatial.area import StudyArea
@@ -74,7 +74,7 @@ class Trips:
         self.trip = np.unique(trip[inside], return_inverse=True)[1].astype(np.int64)
 
     def ways(self) -> list[Way]:
-        """Return the cells of each trip with at least one move, cut off after MOST_MOVES moves."""
+        """Return the cells of each trip with at least one move, cut off after MAX_MOVES moves."""
         rows = OrderedRows(
             unit=self.trip,
             trip=self.trip,
@@ -126,7 +126,7 @@ def compare(options: Options) -> Iterator[Line]:
         return errors(made_up(data, unit, bound, random, epsilon))
 
     def rival(make: Callable[..., list[Way]], random: Generator) -> Mapping[str, float]:
-        made = make(real, SIDE, options.budget, random, most=MOST_MOVES, number=DRAWN)
+        made = make(real, SIDE, options.budget, random, most=MAX_MOVES, number=DRAWN)
         return errors(made)
 
     def of_persons(make: Callable[..., list[Way]], random: Generator) -> Mapping[str, float]:
@@ -137,7 +137,7 @@ def compare(options: Options) -> Iterator[Line]:
         rank = np.arange(order.size) - np.repeat(first, np.diff(np.r_[first, order.size]))
         kept = [real[each] for each in order[rank < BOUND]]
         epsilon = options.budget / BOUND
-        return errors(make(kept, SIDE, epsilon, random, most=MOST_MOVES, number=DRAWN))
+        return errors(make(kept, SIDE, epsilon, random, most=MAX_MOVES, number=DRAWN))
 
     rivals = (
         ("DPT-like prefix trees", "He et al. 2015", prefix_trees),
@@ -184,7 +184,11 @@ def made_up(data: Trips, unit: Ints, bound: int, random: Generator, epsilon: Fra
     entropy = SeededEntropy(int(random.integers(1 << 32)))
     meter = Meter(trips.plan(params, epsilon), entropy)
     content = trips.release(view, params, meter)  # type: ignore[arg-type]
-    ways = make_ways(model_of(content, data.area), DRAWN, np.random.Generator(bits_of(content)))
+    ways = make_ways(
+        trip_model_of_content(content, data.area),
+        DRAWN,
+        np.random.Generator(trip_generator(content)),
+    )
     return np.split(ways.cell, ways.start[1:-1]) if len(ways) else []
 
 
@@ -268,7 +272,7 @@ def _statistics(ways: Sequence[Way], grid: Grid) -> dict[str, Floats]:
     counts = {
         "visits": np.bincount(every, minlength=cells),
         "pairs": np.bincount(start * cells + end, minlength=cells**2),
-        "lengths": np.bincount(np.minimum(lengths, MOST_MOVES), minlength=MOST_MOVES + 1),
+        "lengths": np.bincount(np.minimum(lengths, MAX_MOVES), minlength=MAX_MOVES + 1),
         "moves": np.bincount(steps, minlength=cells**2),
         "distance": np.bincount(bins, minlength=20),
     }

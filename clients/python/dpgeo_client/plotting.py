@@ -19,7 +19,7 @@ WIDE_RANGE = 20
 logarithmic.
 """
 
-SIDE_INCHES, MOST_ACROSS = 6.4, 4
+SIDE_INCHES, MAX_CELLS_ACROSS = 6.4, 4
 
 
 def draw(frame: Any, ax: Any = None) -> Any:
@@ -57,7 +57,7 @@ def _slope(frame: Any) -> float:
 
 def _places(plt: Any, count: int, slope: float) -> tuple[Any, list[Any]]:
     """Return a figure and axes for `count` plots; unused axes are hidden."""
-    across = min(count, MOST_ACROSS)
+    across = min(count, MAX_CELLS_ACROSS)
     down = math.ceil(count / across)
     side = SIDE_INCHES if count == 1 else SIDE_INCHES / 2
     figure, grid = plt.subplots(

@@ -9,7 +9,7 @@ from typing import Any
 PLACE = {"row", "column", "rows", "columns", "cells"}
 """Columns that are left out, because the coordinates of the arrays replace them."""
 
-MOST_VALUES = 20_000_000
+MAX_VALUES = 20_000_000
 """Largest number of cells in an array, over all slices: 160 MB for each column."""
 
 
@@ -34,7 +34,7 @@ def to_dataset(table: Any, attributes: Mapping[str, Any]) -> Any:
     row, column = table["row"].to_numpy(), table["column"].to_numpy()
     slices = _slices(table)
     height, width = int(np.ptp(row)) + 1, int(np.ptp(column)) + 1
-    if height * width * max(1, len(slices)) > MOST_VALUES:
+    if height * width * max(1, len(slices)) > MAX_VALUES:
         raise ValueError(f"{height} x {width} cells are too many; to_geopandas() has those listed.")
     dimensions = ("slice", "latitude", "longitude") if slices else ("latitude", "longitude")
     shape = (len(slices), height, width) if slices else (height, width)

@@ -15,7 +15,7 @@ from django.shortcuts import get_object_or_404
 
 from dpgeo.api.access import check_served
 from dpgeo.artefacts.feature_pages import FeatureFile
-from dpgeo.artefacts.series_files import MOST_MAPS
+from dpgeo.artefacts.series_files import MAX_MAPS
 from dpgeo.datasets.storage import open_parts, public_storage
 from dpgeo.releases.models import Release, ReleaseFile, Series
 from dpgeo.releases.selectors import releases_public
@@ -34,7 +34,7 @@ SERIES = "series"
 """First part of the id of a series' collection. No release has this id, because the ids of releases
 are longer."""
 
-MOST_SERIES = 50
+MAX_SERIES = 50
 """Maximum number of series in the list of collections; the newest series are listed.
 
 The collection of any other series can still be read at its own URL, which contains the series' id.
@@ -96,9 +96,9 @@ class SeriesCollection:
         """Return the first and the last day that the collection's maps cover.
 
         Days are those of the dataset's time zone. The collection's file, and so this interval,
-        covers only the newest MOST_MAPS maps.
+        covers only the newest MAX_MAPS maps.
         """
-        numbers = maps_public(self.series).values_list("number", flat=True)[:MOST_MAPS]
+        numbers = maps_public(self.series).values_list("number", flat=True)[:MAX_MAPS]
         known = [each for each in numbers if each is not None]
         return self.series.window(min(known)).first, self.series.window(max(known)).last
 
@@ -111,7 +111,7 @@ class SeriesCollection:
 def series_collections() -> list[SeriesCollection]:
     """Return the collections of the newest series that have published maps."""
     public = releases_public().order_by().exclude(series=None).values("series")
-    return [_collection_of(each) for each in Series.objects.filter(pk__in=public)[:MOST_SERIES]]
+    return [_collection_of(each) for each in Series.objects.filter(pk__in=public)[:MAX_SERIES]]
 
 
 def _collection_of(series: Series) -> SeriesCollection:
@@ -121,7 +121,7 @@ def _collection_of(series: Series) -> SeriesCollection:
     return SeriesCollection(series, newest, shown_maps(series))
 
 
-def collections_of(release: Release) -> list[Collection]:
+def release_collections(release: Release) -> list[Collection]:
     """Return a release's collections: its layers that have a public file of features."""
     files = [
         each

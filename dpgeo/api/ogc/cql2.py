@@ -17,13 +17,13 @@ from typing import Any
 
 from dpgeo.core.errors import InvalidInput
 
-LONGEST = 1_000
+MAX_LENGTH = 1_000
 """Largest number of characters in a filter."""
 
-DEEPEST = 20
+MAX_DEPTH = 20
 """Greatest depth to which parentheses and NOTs may be nested."""
 
-MOST_COMPARISONS = 20
+MAX_COMPARISONS = 20
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)"
@@ -87,8 +87,8 @@ def within(where: Filter | None, first: date | None, last: date | None) -> Filte
 
 def parse(text: str, kinds: Mapping[str, Kind]) -> Filter:
     """Parse a filter on columns of the given kinds. Raises InvalidInput if it is malformed."""
-    if len(text) > LONGEST:
-        raise InvalidInput("A filter has at most {most} characters.", most=LONGEST)
+    if len(text) > MAX_LENGTH:
+        raise InvalidInput("A filter has at most {most} characters.", most=MAX_LENGTH)
     return _Parser(_tokens(text), kinds).read_filter()
 
 
@@ -148,16 +148,16 @@ class _Parser:
 
     def read_nested(self, rule: Callable[[], Any]) -> Any:
         self.depth += 1
-        if self.depth > DEEPEST:
-            raise InvalidInput("A filter has at most {most} nested parts.", most=DEEPEST)
+        if self.depth > MAX_DEPTH:
+            raise InvalidInput("A filter has at most {most} nested parts.", most=MAX_DEPTH)
         expression = rule()
         self.depth -= 1
         return expression
 
     def read_comparison(self) -> Any:
         self.comparisons += 1
-        if self.comparisons > MOST_COMPARISONS:
-            raise InvalidInput("A filter has at most {most} comparisons.", most=MOST_COMPARISONS)
+        if self.comparisons > MAX_COMPARISONS:
+            raise InvalidInput("A filter has at most {most} comparisons.", most=MAX_COMPARISONS)
         left, kind = self.read_value()
         sign = self.peek()
         if sign in _COMPARED:

@@ -300,7 +300,7 @@ def schema(
 
     The schema includes the geometry only if `geometry` is true.
     """
-    kinds = kinds_of(features)
+    kinds = column_kinds(features)
     properties: Json = {
         name: {
             "title": name,
@@ -324,7 +324,7 @@ def schema(
     }
 
 
-def kinds_of(features: FeatureFile) -> dict[str, str]:
+def column_kinds(features: FeatureFile) -> dict[str, str]:
     """Return whether each property is a "number" or a "text", by its name.
 
     Released features have no date columns, and the times of slices are texts.

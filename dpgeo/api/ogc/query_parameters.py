@@ -103,7 +103,7 @@ Days = tuple[datetime.date | None, datetime.date | None]
 """The first and the last day of an interval, each None if that end is open."""
 
 
-def days_of(text: str, time_zone: str) -> Days:
+def local_days(text: str, time_zone: str) -> Days:
     """Return the first and last day, in `time_zone`, of an interval or a date-time.
 
     `text` is one that `read_interval` accepts. A date without a time means the whole of that day in

@@ -18,8 +18,8 @@ from dpgeo.api.ogc import documents, query_parameters
 from dpgeo.api.ogc.collections import (
     Collection,
     SeriesCollection,
-    collections_of,
     find_collection,
+    release_collections,
     series_collections,
 )
 from dpgeo.api.ogc.cql2 import Filter, parse, within
@@ -122,7 +122,7 @@ class CollectionsView(OgcView):
         collections: list[Collection | SeriesCollection] = []
         if cursor is None:
             collections += series_collections()
-        collections += [each for release in releases for each in collections_of(release)]
+        collections += [each for release in releases for each in release_collections(release)]
         document["collections"] = [
             documents.collection_document(request, "json", each) for each in collections
         ]
@@ -204,13 +204,13 @@ class ItemsView(OgcView):
         if self.query.datetime is None or not isinstance(collection, SeriesCollection):
             return None
         zone = collection.series.dataset.time_zone
-        return query_parameters.days_of(self.query.datetime, zone)
+        return query_parameters.local_days(self.query.datetime, zone)
 
     def _filter(self, features: FeatureFile) -> Filter | None:
         if self.query.filter is None:
             return None
         try:
-            return parse(self.query.filter, documents.kinds_of(features))
+            return parse(self.query.filter, documents.column_kinds(features))
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="filter") from None
 

@@ -24,7 +24,7 @@ from dpgeo.datasets.postgresql.columns import (
     growing_column,
 )
 from dpgeo.datasets.postgresql.errors import refusal
-from dpgeo.datasets.postgresql.session import MOST_SECONDS, connected, quoted_table
+from dpgeo.datasets.postgresql.session import MAX_SECONDS, connected, quoted_table
 from dpgeo.datasets.sources import Location, SourceFile
 from dpgeo.datasets.storage import work_folder
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch
@@ -137,7 +137,7 @@ class TableLocation(Location):
             yield file, _batches(tables, schema, tally)
 
     @contextmanager
-    def _session(self, folder: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
+    def _session(self, folder: str, seconds: int = MAX_SECONDS) -> Iterator[psycopg.Connection]:
         """Open a read-only transaction, each of whose queries may take `seconds` seconds.
 
         Errors of the database become Conflicts (`postgresql.errors`).

@@ -25,10 +25,10 @@ REMOTE = ("host", "hostaddr")
 As environment variables, they are in capitals and begin with PG.
 """
 
-MOST_SECONDS = 6 * 3600
+MAX_SECONDS = 6 * 3600
 """Longest time that the database may work on one query of a job."""
 
-LONGEST_NAME = 63
+MAX_NAME_LENGTH = 63
 """Largest length of a name in PostgreSQL, in bytes."""
 
 SESSION = {
@@ -41,13 +41,13 @@ SESSION = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "cursor_tuple_fraction": "1.0",
-    "idle_in_transaction_session_timeout": f"{MOST_SECONDS}s",
+    "idle_in_transaction_session_timeout": f"{MAX_SECONDS}s",
 }
 """Settings of each database session, which fix how the database writes values as text."""
 
 
 @contextmanager
-def connected(address: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
+def connected(address: str, seconds: int = MAX_SECONDS) -> Iterator[psycopg.Connection]:
     """Open a read-only transaction with the settings of `SESSION` and a time limit per query."""
     given: dict[str, Any] = conninfo_to_dict(address)
     if not _is_local(given):
@@ -80,7 +80,7 @@ def quoted_table(name: str) -> str:
     parts = name.split(".")
     schema, table = parts if len(parts) == 2 else ("public", *parts[:1])
     usable = all(
-        part and part.isprintable() and len(part.encode()) <= LONGEST_NAME
+        part and part.isprintable() and len(part.encode()) <= MAX_NAME_LENGTH
         for part in (schema, table)
     )
     if len(parts) > 2 or not usable or schema.startswith("pg_") or schema == "information_schema":

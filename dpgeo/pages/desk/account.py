@@ -20,7 +20,7 @@ from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.devices import remember_device
 from dpgeo.accounts.receivers import list_session
 from dpgeo.accounts.second_factor import factors_of
-from dpgeo.accounts.selectors import sessions_of
+from dpgeo.accounts.selectors import user_sessions
 from dpgeo.accounts.services import session_end
 from dpgeo.accounts.sign_in_limits import TOO_MANY_REQUESTS, WINDOW
 from dpgeo.pages.desk.access import person
@@ -68,7 +68,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "memberships": user.memberships.select_related("organisation").order_by(
             "organisation__name"
         ),
-        "sessions": sessions_of(user),
+        "sessions": user_sessions(user),
         "here": request.session.session_key,
     }
     return render(request, "desk/account.html", context, status=status)
@@ -78,7 +78,7 @@ def _set_password(request: HttpRequest, form: OwnPasswordForm) -> HttpResponse:
     user = person(request)
     here = request.session.session_key
     form.save()
-    for session in sessions_of(user).exclude(session_key=here or ""):
+    for session in user_sessions(user).exclude(session_key=here or ""):
         session_end(session=session)
     update_session_auth_hash(request, form.user)
     list_session(user, request.session.session_key or "")
@@ -95,7 +95,7 @@ def _set_password(request: HttpRequest, form: OwnPasswordForm) -> HttpResponse:
 @confirmed
 def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
     """End one of the user's own sessions."""
-    session = get_object_or_404(sessions_of(person(request)), pk=session_id)
+    session = get_object_or_404(user_sessions(person(request)), pk=session_id)
     session_end(session=session)
     messages.success(request, gettext("That session has ended."))
     return redirect("desk-account")

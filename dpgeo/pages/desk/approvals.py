@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.models import Organisation, Role
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import may, visible_organisations
 from dpgeo.datasets.dataset_budgets import proposal_approve
 from dpgeo.datasets.models import Proposal
 from dpgeo.datasets.proposals import lacks_second, proposal_decide, proposals_seen_by
@@ -37,7 +37,7 @@ class Alone:
 def approvals(request: HttpRequest) -> HttpResponse:
     """List the budgets and drafts of the user's organisations that wait for a second person."""
     user = person(request)
-    strict = list(organisations_of(user).filter(two_persons=True))
+    strict = list(visible_organisations(user).filter(two_persons=True))
     if not strict:
         raise Http404("No such page.")
     waiting = Release.objects.filter(
@@ -63,7 +63,7 @@ def approvals(request: HttpRequest) -> HttpResponse:
 def decide(request: HttpRequest, proposal_id: int) -> HttpResponse:
     """Approve or refuse a budget."""
     user = person(request)
-    managed = [each.pk for each in organisations_of(user)]
+    managed = [each.pk for each in visible_organisations(user)]
     proposals = Proposal.objects.filter(dataset__organisation__in=managed)
     proposal = get_object_or_404(proposals.select_related("dataset"), pk=proposal_id)
     if "approve" in request.POST:

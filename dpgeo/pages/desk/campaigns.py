@@ -14,9 +14,9 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.selectors import campaigns_of
+from dpgeo.crowdsourcing.selectors import visible_campaigns
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
 from dpgeo.pages.desk.access import person, report
 
@@ -29,10 +29,10 @@ PAGE_CAMPAIGNS = 50
 def campaigns(request: HttpRequest) -> HttpResponse:
     """List the campaigns (stored lists of tasks) of the user's organisations, newest first."""
     user = person(request)
-    if not organisations_of(user).exists():
+    if not visible_organisations(user).exists():
         raise Http404("No such page.")
     # Tasks are not loaded: a campaign may have thousands of tasks, and the list does not show them.
-    stored = campaigns_of(user).select_related("created_by").defer("plan")
+    stored = visible_campaigns(user).select_related("created_by").defer("plan")
     page = Paginator(stored, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
     context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)
@@ -65,4 +65,4 @@ def _own(request: HttpRequest, campaign_id: str) -> Campaign:
 
     Raises Http404 otherwise.
     """
-    return get_object_or_404(campaigns_of(person(request)), pk=campaign_id)
+    return get_object_or_404(visible_campaigns(person(request)), pk=campaign_id)

@@ -249,7 +249,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         "projection": say(understanding.projection),
         "zone": understanding.time_zone if understanding.columns.time else "",
         "questions": [
-            (say(each.text), [answer_of(reading, understanding) for reading in each.answers])
+            (say(each.text), [build_answer(reading, understanding) for reading in each.answers])
             for each in understanding.questions
         ],
     }
@@ -262,7 +262,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         "few": understanding.share < ASK_BELOW,
         "percent": int(100 * understanding.share),
         "left_out": understanding.left_out,
-        "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
+        "alternatives": [build_answer(each, understanding) for each in understanding.alternatives],
         "points": understanding.points,
         # Offer another place if few rows lie inside the study area, unless longitude and latitude
         # seem to be swapped: then another place would not help.
@@ -282,7 +282,7 @@ def role_words(role: str) -> str:
     return say(role_name(Role(role)))
 
 
-def answer_of(reading: Reading, understanding: Understanding) -> Answer:
+def build_answer(reading: Reading, understanding: Understanding) -> Answer:
     """Return a button that has the file read in another way, saying how many rows that reads."""
     rows = gettext("reads {accepted} of {rows} rows")
     return Answer(

@@ -51,7 +51,7 @@ RECENTLY = 5 * 60
 
 KEPT, CSRF_FIELD = "unconfirmed", "csrfmiddlewaretoken"
 
-MOST_KEPT = 2000
+CACHE_SIZE = 2000
 """Largest number of typed characters that a session keeps; no form needs as many."""
 
 PROOFS = {"password", "mfa", "provider"}
@@ -94,7 +94,7 @@ It must not be used for forms with secrets, because entries are stored in the se
 
 def _keep(request: HttpRequest) -> None:
     typed = {name: values for name, values in request.POST.lists() if name != CSRF_FIELD}
-    if sum(len(each) for values in typed.values() for each in values) <= MOST_KEPT:
+    if sum(len(each) for values in typed.values() for each in values) <= CACHE_SIZE:
         request.session[KEPT] = {"of": request.path, "at": time.time(), "typed": typed}
 
 
@@ -161,12 +161,12 @@ def confirm(request: HttpRequest) -> HttpResponse:
         "form": form,
         "next": back,
         "possible": has_password or has_second_factor(user),
-        "providers": ways_of(user),
+        "providers": sign_in_methods(user),
     }
     return render(request, "desk/confirm.html", context, status=REFUSED if form.errors else 200)
 
 
-def ways_of(user: User) -> list[Facts]:
+def sign_in_methods(user: User) -> list[Facts]:
     """Return those single sign-on providers in `ways_in()` that are linked to an account."""
     known = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
     return [each for each in ways_in() if each["id"] in known]

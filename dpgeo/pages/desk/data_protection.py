@@ -16,8 +16,8 @@ from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.data_protection import (
     ProcessingDeclaration,
-    data_protection_of,
     data_protection_set,
+    dataset_data_protection,
 )
 from dpgeo.datasets.form_fields import form_fields
 from dpgeo.datasets.models import LegalBasis
@@ -41,7 +41,7 @@ class DataProtectionForm(DeskForm):
 def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form with the statements made so far, and store them when the form is sent."""
     dataset = dataset_for(request, slug, "edit")
-    stated = data_protection_of(dataset)
+    stated = dataset_data_protection(dataset)
     initial: dict[str, Any] = (
         {name: getattr(stated, name) for name in ProcessingDeclaration.model_fields}
         if stated

@@ -12,9 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.accounts.selectors import may, visible_organisations
 from dpgeo.budgets.export import write_entries
-from dpgeo.budgets.selectors import entries_of, points_ledger
+from dpgeo.budgets.selectors import ledger_entries, points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.number_text import number_text
@@ -28,7 +28,7 @@ from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names, plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
-from dpgeo.pages.desk.figures import budget_of
+from dpgeo.pages.desk.figures import dataset_budget
 from dpgeo.pages.desk.forms import CURRENCY, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
 from dpgeo.releases.currencies import SEVERAL, USUAL_DELTA, usual_margins
@@ -41,7 +41,7 @@ REFUSED = 422
 @require_http_methods(["GET", "HEAD", "POST"])
 def dataset_new(request: HttpRequest) -> HttpResponse:
     """Show the form for a new dataset, and declare the dataset when the form is sent."""
-    organisations = organisations_of(person(request))
+    organisations = visible_organisations(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
     form = DatasetForm(request.POST or None, organisations=organisations)
@@ -90,13 +90,13 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
     dataset = dataset_for(request, slug, "edit")
     form = DatasetForm(
         request.POST or None,
-        organisations=organisations_of(person(request)),
+        organisations=visible_organisations(person(request)),
         dataset=dataset,
         sets_budget=may(person(request), dataset, "set_budget"),
     )
     if request.method == "POST" and form.is_valid():
         try:
-            dataset_update(dataset=dataset, changes=changes_of(form))
+            dataset_update(dataset=dataset, changes=changed_declaration(form))
         except DpgeoError as refusal:
             form.add_refusal(refusal)
         else:
@@ -107,7 +107,7 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
     return show_form(request, form, dataset)
 
 
-def changes_of(form: DatasetForm) -> dict[str, Any]:
+def changed_declaration(form: DatasetForm) -> dict[str, Any]:
     """Return the form's values under the model's field names."""
     changes = form.facts()
     if "budget" in form.fields:
@@ -176,13 +176,13 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     releases = the_dataset.releases.select_related("job", "created_by").order_by("-created_at")
     context = {
         "dataset": the_dataset,
-        "budget": budget_of(the_dataset),
+        "budget": dataset_budget(the_dataset),
         "points": points_ledger(the_dataset.ledger),
         "uploads": the_dataset.uploads.select_related("job", "created_by"),
         "releases": releases,
         "ready": ready_upload(the_dataset),
         "layers": the_dataset.layers.all(),
-        "entries": entries_of(the_dataset.ledger),
+        "entries": ledger_entries(the_dataset.ledger),
         "shares": the_dataset.ledger.datasets.exclude(id=the_dataset.id),
         "may_edit": may(user, the_dataset, "edit"),
         "may_upload": may(user, the_dataset, "upload"),

@@ -12,7 +12,7 @@ from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import UNFINISHED, Job
 
-MOST_FUTURE_RELEASES = 12
+MAX_FUTURE_RELEASES = 12
 """Largest number of future releases shown as dashes in a budget bar; more would blur together."""
 
 
@@ -46,7 +46,7 @@ class Budget:
         return self.more == 0
 
 
-def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
+def dataset_budget(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     """Return the bar for a dataset's budget, by default for its ledger for counts.
 
     For a shared ledger, the bar shows the spending of all its datasets. The number of further
@@ -75,7 +75,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
         spent=[width(units) for job, units in paid.items() if job not in running],
         held=width(held_units),
         held_epsilon=ledger.epsilon_of(held_units),
-        future=[width(price)] * min(more or 0, MOST_FUTURE_RELEASES),
+        future=[width(price)] * min(more or 0, MAX_FUTURE_RELEASES),
         more=more,
     )
 

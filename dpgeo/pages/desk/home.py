@@ -12,15 +12,15 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import visible_organisations
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import datasets_visible_to, entries_of_datasets
 from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person, sees_counts
-from dpgeo.pages.desk.figures import Budget, budget_of
-from dpgeo.pages.desk.jobs import Progress, progress_of
+from dpgeo.pages.desk.figures import Budget, dataset_budget
+from dpgeo.pages.desk.jobs import Progress, job_progress
 from dpgeo.pages.desk.people import recovery_ledgers
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ENDED, PUBLIC, states_from
@@ -60,7 +60,7 @@ def line_of(user: User, dataset: Dataset) -> Line:
     done = dataset.releases.filter(job__state=JobState.DONE)
     return Line(
         dataset=dataset,
-        budget=budget_of(dataset),
+        budget=dataset_budget(dataset),
         points=points_ledger(dataset.ledger),
         releases=done.count(),
         shown=done.exclude(state__in=ENDED).first(),
@@ -77,12 +77,12 @@ class Work:
     progress: Progress
 
 
-def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
+def visible_work(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
     """Return the given releases and uploads that have a job, with the progress the user may see."""
-    return [Work(subject, progress_of(user, subject.job)) for subject in subjects if subject.job]
+    return [Work(subject, job_progress(user, subject.job)) for subject in subjects if subject.job]
 
 
-def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
+def unread_uploads(datasets: Iterable[Dataset]) -> list[Upload]:
     """Return the newest upload of every dataset whose newest upload could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
@@ -99,13 +99,13 @@ def desk(request: HttpRequest) -> HttpResponse:
     entries = entries_of_datasets(datasets)
     context = {
         "lines": [line_of(user, dataset) for dataset in datasets],
-        "declares": organisations_of(user).exists(),
+        "declares": visible_organisations(user).exists(),
         "published": releases.filter(state__in=PUBLIC).count(),
         "drafts": releases.filter(state__in=states_from("publish"), job__state=JobState.DONE),
-        "running": work_of(user, releases.filter(job__state__in=UNFINISHED)),
-        "ingesting": work_of(user, uploads.filter(job__state__in=UNFINISHED)),
+        "running": visible_work(user, releases.filter(job__state__in=UNFINISHED)),
+        "ingesting": visible_work(user, uploads.filter(job__state__in=UNFINISHED)),
         "unconfirmed": uploads.filter(state=UploadState.RECEIVED),
-        "unread": unread_of(datasets),
+        "unread": unread_uploads(datasets),
         "failed": releases.filter(job__state=JobState.FAILED)[:3],
         "entries": entries.order_by("-at", "-id")[:SHOWN_ENTRIES],
         "entry_count": entries.count(),

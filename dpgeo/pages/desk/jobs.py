@@ -72,7 +72,7 @@ class Progress:
         }
 
 
-def progress_of(user: User, job: Job) -> Progress:
+def job_progress(user: User, job: Job) -> Progress:
     """Return the progress of a job, as far as the user may see it.
 
     Users without the right to see private facts learn only whether the job waits, runs or is done.
@@ -93,7 +93,7 @@ def progress_of(user: User, job: Job) -> Progress:
         or gettext(STATE_WORDS[state]),
         detail=so_far(done, total) if numbered else "",
         percent=percent,
-        segments=segments_of(job, percent) if sees_private else [0],
+        segments=progress_segments(job, percent) if sees_private else [0],
         failure=say(job.failure) if sees_private else "",
     )
 
@@ -103,7 +103,7 @@ def so_far(done: int, total: int) -> str:
     return gettext("{done} of {total}").format(done=figure(done), total=figure(total))
 
 
-def segments_of(job: Job, percent: int) -> list[int]:
+def progress_segments(job: Job, percent: int) -> list[int]:
     """Return how much of each step of a job is done, in per cent.
 
     `percent` is how much of the current step is done.
@@ -116,7 +116,7 @@ def segments_of(job: Job, percent: int) -> list[int]:
 
 def job_context(user: User, job: Job) -> dict[str, Any]:
     """Return the template context for a page that shows a job."""
-    return {"job": job, "progress": progress_of(user, job)}
+    return {"job": job, "progress": job_progress(user, job)}
 
 
 @login_required
@@ -126,4 +126,4 @@ def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Return a job's progress as JSON; only for users who may view its dataset."""
     the_job = get_object_or_404(Job, id=job_id)
     need(person(request), dataset_of_job(the_job), "view")
-    return JsonResponse(progress_of(person(request), the_job).to_json())
+    return JsonResponse(job_progress(person(request), the_job).to_json())

@@ -18,7 +18,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import joined_last, keys_managed_by, may_administer, organisations_of
+from dpgeo.accounts.selectors import (
+    joined_last,
+    keys_managed_by,
+    may_administer,
+    visible_organisations,
+)
 from dpgeo.accounts.services import key_create, key_revoke, key_rotate
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
@@ -78,7 +83,7 @@ def keys(request: HttpRequest) -> HttpResponse:
     A new key's secret is shown only once, in the response to the form.
     """
     user = person(request)
-    mine = organisations_of(user)
+    mine = visible_organisations(user)
     if not mine.exists():
         raise Http404("No such page.")
     managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
@@ -91,7 +96,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 def _page(request: HttpRequest, form: KeyForm, secret: str) -> HttpResponse:
     user = person(request)
-    mine = organisations_of(user)
+    mine = visible_organisations(user)
     managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
     context = {
         "today": timezone.now().astimezone(UTC).date(),
@@ -122,7 +127,7 @@ def rotate(request: HttpRequest, key_id: int) -> HttpResponse:
     user = person(request)
     key = get_object_or_404(keys_managed_by(user), pk=key_id)
     form = KeyForm(
-        None, organisations=organisations_of(user).filter(pk=key.organisation_id), user=user
+        None, organisations=visible_organisations(user).filter(pk=key.organisation_id), user=user
     )
     try:
         secret = key_rotate(key=key, by=user)[1]

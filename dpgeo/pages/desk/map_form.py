@@ -38,8 +38,8 @@ from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.expected_detail import ExpectedTotal, expected_totals, usual_side
 from dpgeo.releases.quotes import Quote, release_forecast, release_quote
-from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
-from dpgeo.releases.requests import PricedRequest, basis_of, has_times, price_request
+from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MAX_INVENTED_PEOPLE
+from dpgeo.releases.requests import PricedRequest, has_times, price_request, quote_basis
 
 
 class Detail(NamedTuple):
@@ -300,7 +300,7 @@ class ReleaseForm(RequestForm):
     @property
     def invented(self) -> int:
         """The number of people that a simulated map invents."""
-        return min(max(self.people, MIN_INVENTED), MOST_INVENTED)
+        return min(max(self.people, MIN_INVENTED), MAX_INVENTED_PEOPLE)
 
     def share_of_rest(self, share: Fraction) -> Fraction | None:
         """Return the epsilon that a share of the rest of the budget pays for; None without one."""
@@ -345,7 +345,7 @@ class ReleaseForm(RequestForm):
         self._read_total()
         if self.asked is None:
             return values
-        basis = basis_of(self.dataset, self.mechanism)
+        basis = quote_basis(self.dataset, self.mechanism)
         self.add_refusals(broken_rules(basis.settle(self.asked), basis))
         if not self.errors and self.budget and (self.is_points or self.asked.epsilon is not None):
             try:

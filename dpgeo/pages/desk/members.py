@@ -24,9 +24,9 @@ from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.members import (
     account_create,
+    find_invitation,
     invitation_accept,
     invitation_create,
-    invitation_of,
     invitation_withdraw,
     membership_change,
     membership_end,
@@ -34,7 +34,7 @@ from dpgeo.accounts.members import (
 )
 from dpgeo.accounts.models import Invitation, Membership, Organisation, Role, User
 from dpgeo.accounts.rate_counters import address_of
-from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.selectors import may_administer, visible_organisations
 from dpgeo.accounts.site_links import site_link
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person, report
@@ -93,7 +93,7 @@ class AccountForm(UserCreationForm):  # type: ignore[type-arg]
 
 def managed(request: HttpRequest, slug: str) -> Organisation:
     """Return an organisation that the user administers. Raises Http404 otherwise."""
-    organisation = get_object_or_404(organisations_of(request.user), slug=slug)
+    organisation = get_object_or_404(visible_organisations(request.user), slug=slug)
     if not may_administer(request.user, organisation):
         raise Http404("No such page.")
     return organisation
@@ -104,7 +104,9 @@ def managed(request: HttpRequest, slug: str) -> Organisation:
 @never_cache
 def organisations(request: HttpRequest) -> HttpResponse:
     """Redirect to the members of the organisation that the user administers, or list several."""
-    mine = [each for each in organisations_of(request.user) if may_administer(request.user, each)]
+    mine = [
+        each for each in visible_organisations(request.user) if may_administer(request.user, each)
+    ]
     if not mine:
         raise Http404("No such page.")
     if len(mine) == 1:
@@ -227,7 +229,7 @@ def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
     """Store an invitation's secret in the session, so that later URLs and logs do not contain
     it.
     """
-    if invitation_of(secret) is None:
+    if find_invitation(secret) is None:
         request.session.pop(HELD, None)  # Strangers with a wrong secret get no session.
     else:
         request.session[HELD] = secret
@@ -239,7 +241,7 @@ def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
     """Show an invitation, and accept it with the user's own account or a new one."""
-    found = invitation_of(request.session.get(HELD, ""))
+    found = find_invitation(request.session.get(HELD, ""))
     if found is None:
         return render(request, "registration/invitation.html", {"gone": True}, status=404)
     user = request.user

@@ -15,7 +15,7 @@ from dpgeo.jobs.models import JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.releases.models import Release
-from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, Note
+from dpgeo.releases.notes import MAX_NOTE_LENGTH, MAX_NOTES, Note
 from dpgeo.releases.states import ReleaseState
 
 
@@ -24,7 +24,7 @@ class NoteForm(DeskForm):
 
     text = forms.CharField(
         required=False,
-        max_length=LONGEST_NOTE,
+        max_length=MAX_NOTE_LENGTH,
         label=_("Note"),
         widget=forms.TextInput(attrs={"placeholder": " ", "data-note": "text"}),
     )
@@ -60,7 +60,7 @@ class NoteForm(DeskForm):
 
 def note_forms(request: HttpRequest, release: Release) -> list[NoteForm]:
     """Return the forms for all notes that the release can have, filled with its existing notes."""
-    initial = [*release.notes, *[{}] * MOST_NOTES][:MOST_NOTES]
+    initial = [*release.notes, *[{}] * MAX_NOTES][:MAX_NOTES]
     sent = request.POST if request.method == "POST" else None
     return [
         NoteForm(sent, prefix=f"note-{number}", initial=each)

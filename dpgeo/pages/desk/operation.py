@@ -12,15 +12,15 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import Organisation, User
-from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.selectors import may_administer, visible_organisations
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.quotas import MIB, Use, use_of
+from dpgeo.datasets.quotas import MIB, Use, organisation_use
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.figures import job_figures
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.figures import Budget, budget_of
+from dpgeo.pages.desk.figures import Budget, dataset_budget
 from dpgeo.releases.waiting import drafts_waiting
 
 SECONDS_AN_HOUR = 3600
@@ -40,10 +40,10 @@ def lines_of(user: User) -> list[Line]:
 
     They are sorted by organisation, then by title.
     """
-    managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
+    managed = [each.pk for each in visible_organisations(user) if may_administer(user, each)]
     datasets = Dataset.objects.filter(organisation__in=managed)
     return [
-        Line(dataset, budget_of(dataset), points_ledger(dataset.ledger))
+        Line(dataset, dataset_budget(dataset), points_ledger(dataset.ledger))
         for dataset in datasets.select_related("organisation", "ledger").order_by(
             "organisation__name", "title"
         )
@@ -81,10 +81,10 @@ class Limits:
         return None if most is None else Fraction(most)
 
 
-def limits_of(user: User) -> list[Limits]:
+def user_limits(user: User) -> list[Limits]:
     """Return the organisations that a user administers, with their limits."""
-    managed = [each for each in organisations_of(user) if may_administer(user, each)]
-    return [Limits(each, use_of(each)) for each in managed]
+    managed = [each for each in visible_organisations(user) if may_administer(user, each)]
+    return [Limits(each, organisation_use(each)) for each in managed]
 
 
 @login_required
@@ -96,7 +96,7 @@ def operation(request: HttpRequest) -> HttpResponse:
     lines = lines_of(user)
     if not lines and not user.is_superuser:
         raise Http404("No such page.")
-    context: dict[str, object] = {"nav": "operation", "lines": lines, "limits": limits_of(user)}
+    context: dict[str, object] = {"nav": "operation", "lines": lines, "limits": user_limits(user)}
     if user.is_superuser:
         figures = job_figures()
         context |= {

@@ -18,11 +18,11 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.access import person
 from dpgeo.releases.oversight import (
     Finding,
-    findings_of,
     first_year,
+    oversight_findings,
     people_of,
-    report_of,
-    years_of,
+    report_years,
+    yearly_report,
 )
 
 
@@ -61,14 +61,14 @@ def oversight(request: HttpRequest) -> HttpResponse:
 
 def _office(organisation: Organisation) -> Office:
     people = people_of(organisation)
-    years = years_of(people)
+    years = report_years(people)
     rows = [
         Row(ledger, each.datasets, [spent.get(year, 0) for year in years])
         for each in people
         for ledger, spent in each.lines()
     ]
     reports = range(years[-1], first_year(organisation) - 1, -1)
-    return Office(organisation, findings_of(organisation), years, rows, reports)
+    return Office(organisation, oversight_findings(organisation), years, rows, reports)
 
 
 @login_required
@@ -78,7 +78,7 @@ def report(request: HttpRequest, slug: str, year: int) -> HttpResponse:
     """Show the privacy officer's report on one year of an organisation."""
     watched = organisations_overseen_by(person(request))
     organisation = next((each for each in watched if each.slug == slug), None)
-    if organisation is None or not first_year(organisation) <= year <= years_of([])[-1]:
+    if organisation is None or not first_year(organisation) <= year <= report_years([])[-1]:
         raise Http404("No such page.")
-    context = {"nav": "oversight", "report": report_of(organisation, year)}
+    context = {"nav": "oversight", "report": yearly_report(organisation, year)}
     return render(request, "desk/report.html", context)

@@ -16,13 +16,13 @@ from django.utils.translation import gettext
 from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may, may_administer, organisations_of
+from dpgeo.accounts.selectors import may, may_administer, visible_organisations
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
 from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.same_people import open_warnings, others_of, people_answer
+from dpgeo.datasets.same_people import open_warnings, other_datasets, people_answer
 from dpgeo.pages.desk.access import dataset_for, person, report
 
 
@@ -36,7 +36,7 @@ def recovery_ledgers(user: User) -> QuerySet[Ledger]:
     unknown = unknown.exclude(recovers="").select_related("geo")
     if user.is_superuser:
         return unknown
-    managed = [each.name for each in organisations_of(user) if may_administer(user, each)]
+    managed = [each.name for each in visible_organisations(user) if may_administer(user, each)]
     return unknown.filter(recovers_for__in=managed)
 
 
@@ -44,7 +44,7 @@ def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
     """Return the ledgers that the user may merge into this dataset's ledger."""
     if not may_administer(user, dataset.organisation):
         return Ledger.objects.none()
-    others = Q(datasets__in=others_of(dataset)) | Q(pk__in=recovery_ledgers(user))
+    others = Q(datasets__in=other_datasets(dataset)) | Q(pk__in=recovery_ledgers(user))
     return Ledger.objects.filter(others).distinct().order_by("name", "pk")
 
 
@@ -70,8 +70,8 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
             each for each in warnings.exclude(answer=None) if may(user, each.other, "see_private")
         ],
         "answers": dataset.people_answers.exclude(reason=""),
-        "asked": dataset.people_asked and others_of(dataset).exists(),
-        "others": others_of(dataset),
+        "asked": dataset.people_asked and other_datasets(dataset).exists(),
+        "others": other_datasets(dataset),
         "may_answer": may(user, dataset, "publish"),
         "may_merge": may_administer(user, dataset.organisation),
         "ledgers": mergeable(user, dataset),

@@ -37,13 +37,13 @@ from dpgeo.spatial.named_places import (
     usable_outline,
 )
 
-MOST_SUGGESTED = 8
-MOST_SEARCHED = 40
+MAX_SUGGESTIONS = 8
+MAX_SEARCHED = 40
 
 DISTRICTS = ("country", "county", "municipality", "district")
 """Kinds of administrative areas of the basemap."""
 
-WIDEST_TOWN = 10_000
+MAX_TOWN_METRES = 10_000
 """Largest size in square kilometres at which a drawn area may be named after a town."""
 
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
@@ -104,7 +104,7 @@ class SitePlaces:
         DWARFED times as many inhabitants as the next.
         """
         search = added_towns()
-        towns = search.search(name, MOST_SUGGESTED) if search else []
+        towns = search.search(name, MAX_SUGGESTIONS) if search else []
         if not search or (towns and towns[0].kind == "country"):
             return None
         chosen = [each for each in towns if fold(full_name(each)) == fold(name)]
@@ -132,7 +132,7 @@ class SitePlaces:
             if not region.names:
                 continue
             try:
-                places = names.search(region.names_file(self._folder), text, MOST_SEARCHED)
+                places = names.search(region.names_file(self._folder), text, MAX_SEARCHED)
             except FileNotFoundError:  # the file was replaced after its basemap region was listed
                 continue
             yield from ((place, region) for place in places if place.has_outline)
@@ -176,7 +176,7 @@ def name_of(area: StudyArea) -> str:
     contains most of it. The name depends on the drawn outline and on public names alone.
     """
     holder = _smallest_holder(area)
-    if not holder and area.ground_square_kilometres <= WIDEST_TOWN:
+    if not holder and area.ground_square_kilometres <= MAX_TOWN_METRES:
         holder = _largest_town(area)
     return holder or _country(area)
 
@@ -249,7 +249,7 @@ def box_of(name: str) -> Bounds | None:
 @require_safe
 def suggestions(request: HttpRequest) -> HttpResponse:
     """Return as JSON the full names of places that match a text."""
-    names = place_search().suggest(request.GET.get("q", "")[:200], MOST_SUGGESTED)
+    names = place_search().suggest(request.GET.get("q", "")[:200], MAX_SUGGESTIONS)
     return JsonResponse({"places": names})
 
 

@@ -42,9 +42,9 @@ POINTS = {
 }
 """Kinds of points in the basemap that can become places."""
 
-FEWEST = 2
+MIN_PLACES = 2
 
-LEAST_INSIDE = 0.001
+MIN_SHARE_INSIDE = 0.001
 """Smallest share of an area that must lie in the study area.
 
 An area with a smaller share inside is a neighbour whose edge only overlaps the study area.
@@ -67,10 +67,10 @@ def offered(area: StudyArea) -> list[tuple[str, str]]:
     for region in _named(area):
         counts = names.kinds_within(_file(region), area.bounds)
         for kind, words in AREAS.items():
-            if counts.get((kind, True), 0) >= FEWEST:
+            if counts.get((kind, True), 0) >= MIN_PLACES:
                 named.append((f"areas:{region.name}:{kind}", gettext(words)))
         for key, (words, kinds) in POINTS.items():
-            if sum(counts.get((kind, False), 0) for kind in kinds) >= FEWEST:
+            if sum(counts.get((kind, False), 0) for kind in kinds) >= MIN_PLACES:
                 named.append((f"points:{region.name}:{key}", gettext(words)))
     squares = [
         (f"squares:{grid.code}:{side}", _squares_title(grid, side))
@@ -124,7 +124,7 @@ def _areas(region: Region, area: StudyArea, kind: str) -> dict[str, Any]:
         row
         for row in rows
         if shapely.area(shapely.intersection(row[2], area.shape))
-        > LEAST_INSIDE * shapely.area(row[2])
+        > MIN_SHARE_INSIDE * shapely.area(row[2])
     ]
     return _collection([(*row[:2], _polygons(row[2])) for row in kept])
 

@@ -27,9 +27,9 @@ from dpgeo.pages.desk.notes import may_annotate, note_forms
 from dpgeo.pages.desk.request_form import request_fields
 from dpgeo.pages.rendering import parameter_label
 from dpgeo.releases.models import Release
-from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
+from dpgeo.releases.notes import MAX_NOTE_LENGTH, release_annotate
 from dpgeo.releases.selectors import open_actions
-from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
+from dpgeo.releases.services import DECISIONS, MAX_REJECTION_LENGTH
 from dpgeo.releases.states import ACTIONS, ReleaseState
 
 
@@ -78,14 +78,14 @@ def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any
         "may_request": may(user, the_release.dataset, "request"),
         "sees_private": sees_private,
         "served": the_release.rules.served,
-        "standing": standing_of(the_release),
+        "standing": release_standing(the_release),
         "again": f"{reverse('desk-cost', args=[the_release.dataset.slug])}?"
         f"{urlencode(request_fields(the_release.request))}",
         "actions": actions,
         "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
-        "longest_rejection": LONGEST_REJECTION,
+        "longest_rejection": MAX_REJECTION_LENGTH,
         "publishes_at": publishes_at(the_release),
-        "longest_note": LONGEST_NOTE,
+        "longest_note": MAX_NOTE_LENGTH,
         "note_forms": note_forms(request, the_release)
         if may_annotate(request, the_release)
         else [],
@@ -115,7 +115,7 @@ def notes(request: HttpRequest, release_id: str) -> HttpResponse:
     return render(request, "desk/release.html", context, status=REFUSED)
 
 
-def standing_of(release: Release) -> str:
+def release_standing(release: Release) -> str:
     """Return a sentence on a release's state, with the time at which the state began."""
     moment = localtime(getattr(release, release.rules.since))
     day_and_time = date_format(moment, gettext("j F Y, H:i"))

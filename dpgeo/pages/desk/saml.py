@@ -55,13 +55,13 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     With AGAIN, the provider must check the user's identity even if its own session is still open.
     """
     facts = _facts(provider_id)
-    from dpgeo.accounts.saml import address_to_ask, provider_of
+    from dpgeo.accounts.saml import address_to_ask, find_identity_provider
 
     again = AGAIN in request.GET
     address, state = address_to_ask(request, facts, again=again)
     after = request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
-    provider_of(request, facts).stash_redirect_state(
+    find_identity_provider(request, facts).stash_redirect_state(
         request,
         "login",
         next_url=after if safe else None,
@@ -133,11 +133,11 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 
 def _sign_in(request: HttpRequest, facts: Facts, confirmed: Confirmed) -> HttpResponse:
-    from dpgeo.accounts.saml import Refused, provider_of
+    from dpgeo.accounts.saml import Refused, find_identity_provider
 
     if confirmed.provider != facts["id"]:
         raise Refused("wrong provider")
-    provider = provider_of(request, facts)
+    provider = find_identity_provider(request, facts)
     state = {"process": "login"}
     if confirmed.answers:
         try:
@@ -163,6 +163,8 @@ def _refused(request: HttpRequest, refusal: Exception) -> HttpResponse:
 def metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Return the SAML metadata that describe this site to a provider."""
     facts = _facts(provider_id)
-    from dpgeo.accounts.saml import metadata_of
+    from dpgeo.accounts.saml import provider_metadata
 
-    return HttpResponse(metadata_of(request, facts), content_type="application/samlmetadata+xml")
+    return HttpResponse(
+        provider_metadata(request, facts), content_type="application/samlmetadata+xml"
+    )

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.core.errors import DpgeoError, InvalidInput
-from dpgeo.datasets.locations import locations_of
+from dpgeo.datasets.locations import list_locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_look
@@ -109,7 +109,7 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
     Administrators may choose any folder of their organisation, others only those in use.
     """
     if may_administer(user, dataset.organisation):
-        return [each.name for each in locations_of(dataset.organisation.slug)]
+        return [each.name for each in list_locations(dataset.organisation.slug)]
     return sorted({location for location, _ in registered(dataset)})
 
 
@@ -158,14 +158,14 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     context["may_choose"] = may_upload and the_upload.is_kept and may_choose_columns(the_upload)
     context["sees_counts"] = sees_counts(user, the_upload.dataset)
     if the_upload.report and context["sees_counts"]:
-        context |= shares_of(the_upload)
+        context |= report_shares(the_upload)
         context["snapshot"] = Snapshot.of(the_upload) if the_upload.source else None
     if the_upload.job:
         context |= job_context(user, the_upload.job)
     return render(request, "desk/upload.html", context)
 
 
-def shares_of(upload: Upload) -> dict[str, Any]:
+def report_shares(upload: Upload) -> dict[str, Any]:
     """Return how many rows were refused, what percentage was accepted, and if that is too few."""
     report = upload.report or {}
     read, accepted = report["read"], report["accepted"]

@@ -17,7 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.selectors import may_administer, visible_organisations
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person, report
 from dpgeo.pages.desk.confirming import confirmed_form, kept_entries
@@ -69,7 +69,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
     A new webhook's secret is shown only once, in the response to the form.
     """
     user = person(request)
-    mine = organisations_of(user)
+    mine = visible_organisations(user)
     managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
     if not managed.exists():
         raise Http404("No such page.")

@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.accounts.selectors import joined_last, organisations_of
+from dpgeo.accounts.selectors import joined_last, visible_organisations
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import time_zones
@@ -32,7 +32,7 @@ from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import MOST_SUGGESTED, name_of, place_search, square_words
+from dpgeo.pages.desk.places import MAX_SUGGESTIONS, name_of, place_search, square_words
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import NamedPlace
 
@@ -60,7 +60,7 @@ class PlaceForm(DeskForm):
             return ""
         self.named = place_search().find(text)
         if self.named is None:
-            self.meant = place_search().suggest(text, MOST_SUGGESTED)
+            self.meant = place_search().suggest(text, MAX_SUGGESTIONS)
             raise ValidationError(
                 gettext("Several places are called so; choose one of them.")
                 if self.meant
@@ -168,7 +168,7 @@ class WhereForm(AreaForm, PlaceForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def where(request: HttpRequest) -> HttpResponse:
     """Ask which place the map covers, then continue to the upload of a file."""
-    organisations = organisations_of(person(request))
+    organisations = visible_organisations(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
     newest = joined_last(person(request))

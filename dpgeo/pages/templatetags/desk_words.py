@@ -10,13 +10,13 @@ from django.utils.translation import gettext
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.models import Role as AccountRole
-from dpgeo.accounts.selectors import may_see_events, organisations_of
+from dpgeo.accounts.selectors import may_see_events, visible_organisations
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role
-from dpgeo.pages.cards import card_of
+from dpgeo.pages.cards import release_card
 from dpgeo.pages.desk.columns_form import ColumnsForm
-from dpgeo.pages.desk.figures import budget_of
+from dpgeo.pages.desk.figures import dataset_budget
 from dpgeo.pages.rendering import option_rows, say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 
@@ -25,7 +25,7 @@ register = template.Library()
 
 register.filter(say)
 register.filter("options", option_rows)
-register.filter("card", card_of)
+register.filter("card", release_card)
 register.simple_tag(sends_mail, name="mail_is_sent")
 register.filter("may_see_events", may_see_events)
 
@@ -45,7 +45,7 @@ def administers(user: User) -> bool:
 @register.filter
 def needs_two(user: User) -> bool:
     """Return whether one of a member's organisations requires two persons for its decisions."""
-    return organisations_of(user).filter(two_persons=True).exists()
+    return visible_organisations(user).filter(two_persons=True).exists()
 
 
 @register.filter
@@ -97,7 +97,7 @@ def points_left(ledger: Ledger) -> str:
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
     """Return a phrase that says how many more releases a budget for moved points allows."""
-    return budget_of(dataset, ledger).more_words
+    return dataset_budget(dataset, ledger).more_words
 
 
 @register.filter

@@ -42,7 +42,7 @@ from dpgeo.postprocess.layers.registry import (
     make_areas,
     make_inferred,
     make_valued,
-    slice_of,
+    select_slice,
     slim,
 )
 
@@ -75,7 +75,7 @@ __all__ = [
     "profile",
     "quantisation_step",
     "quartiles",
-    "slice_of",
+    "select_slice",
     "sliced_phases",
     "slices",
     "slim",

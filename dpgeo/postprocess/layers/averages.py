@@ -14,9 +14,9 @@ from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
 from dpgeo.core.slices import SliceNames
 from dpgeo.postprocess.areas import Areas, Cells, Cover, Shapes, squares
 from dpgeo.postprocess.fieller import ShareNoise
-from dpgeo.postprocess.layers.features import AVERAGES, MEAN, RANKS, interval_of
+from dpgeo.postprocess.layers.features import AVERAGES, MEAN, RANKS, interval_columns
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, unit_boxes
-from dpgeo.postprocess.layers.registry import make_layers, make_valued, slice_of
+from dpgeo.postprocess.layers.registry import make_layers, make_valued, select_slice
 from dpgeo.postprocess.layers.slices import index_of_slice, slice_note
 from dpgeo.postprocess.typical import (
     Average,
@@ -137,7 +137,7 @@ def _layer(
     noise = ShareNoise(content.noise, measure.steps)
     means = noise.means(above, below, every)
     best, worst = noise.ranks(above, below, every)
-    low, high = interval_of(MEAN)
+    low, high = interval_columns(MEAN)
     return ShapeLayer(
         name=NAME,
         title=measure.heading,
@@ -224,8 +224,8 @@ def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int
     return [sums] if sums.ndim == dimensions else list(sums)
 
 
-@slice_of.register(ZoneAverages)
-@slice_of.register(GridAverages)
+@select_slice.register(ZoneAverages)
+@select_slice.register(GridAverages)
 def _slice(content: AveragesRelease, layer: str) -> AveragesRelease:
     index = index_of_slice(slice_names(content.slices, NAME), layer)
     return replace(content, above=content.above[index], below=content.below[index])

@@ -137,7 +137,7 @@ RANKS = ("rank_best", "rank_worst")
 """Names of the columns with the best and the worst possible rank, of which 1 is the highest."""
 
 
-def interval_of(column: str) -> tuple[str, str]:
+def interval_columns(column: str) -> tuple[str, str]:
     """Return the names of the columns with the ends of the 95 % intervals of values in `column`."""
     return f"{column}_low", f"{column}_high"
 

@@ -27,7 +27,7 @@ from dpgeo.postprocess.layers.registry import (
     make_areas,
     make_compared,
     make_layers,
-    slice_of,
+    select_slice,
     slim,
 )
 from dpgeo.postprocess.layers.sparse import selected_margin
@@ -295,7 +295,7 @@ def _areas(content: FlowsRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, list(content.leaving), content.sum_noise, area)
 
 
-@slice_of.register
+@select_slice.register
 def _slice(content: FlowsRelease, layer: str) -> Content:
     names = [layer_name(key) for key in content.keys]
     if layer not in names:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise
 
-LEAST = 0.1
+MIN_MARGIN = 0.1
 """Smallest calibrated margin, in units of the noise scale."""
 
 WHOLE = 1.0
@@ -32,7 +32,7 @@ def calibrated(
     noise: CountNoise,
     per_root: float,
 ) -> Floats:
-    """Return the margins (n,) of cells: at most `per_root` sqrt(value) + LEAST.
+    """Return the margins (n,) of cells: at most `per_root` sqrt(value) + MIN_MARGIN.
 
     `value` (n,) holds the cells' values, not negative; `sizes` (n,) the number of cells in each
     cell's partition, and `counts` (n,) that partition's noisy count. In the formula, value and
@@ -47,6 +47,6 @@ def calibrated(
     guaranteed = np.where(
         sizes == 1, np.abs(value - counts) + noise.margin(), np.maximum(value, most - value)
     )
-    from_value = per_root * np.sqrt(value * scale) + LEAST * scale
-    margin = np.maximum(np.minimum(guaranteed, from_value), max(LEAST * scale, WHOLE))
+    from_value = per_root * np.sqrt(value * scale) + MIN_MARGIN * scale
+    margin = np.maximum(np.minimum(guaranteed, from_value), max(MIN_MARGIN * scale, WHOLE))
     return np.asarray(np.exp2(np.ceil(np.log2(margin) * STEPS_TO_DOUBLE) / STEPS_TO_DOUBLE))

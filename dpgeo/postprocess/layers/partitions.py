@@ -94,7 +94,7 @@ epsilon 0.1 and 1): in each map, and in each tenth of its cells by value and by 
 91 % of the cells are within their margins. A factor of 6 gives 88 %, and 4 gives 81 %.
 """
 
-LEAST_VARIANCE = 1e-9
+MIN_VARIANCE = 1e-9
 """Smallest variance of a cell's estimate, as a share of the variance of the cell's noise.
 
 It prevents a division by 0 in the projection to non-negative counts when totals have hardly any
@@ -175,7 +175,7 @@ def _least_squares(
     value = noisy + correction[partition]
     return Estimates(
         value=value,
-        non_negative=non_negative(value, np.maximum(1 - weight, LEAST_VARIANCE)[partition]),
+        non_negative=non_negative(value, np.maximum(1 - weight, MIN_VARIANCE)[partition]),
         margin=(cell.margin() * np.sqrt(1 - weight))[partition],
         threshold=threshold[partition],
         margin_label=NOMINAL,

@@ -26,7 +26,7 @@ from dpgeo.postprocess.layers.registry import (
     make_inferred,
     make_layers,
     no_slices,
-    slice_of,
+    select_slice,
 )
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.surface_areas import SurfaceAreas
@@ -139,7 +139,7 @@ def counted_cells(content: PhasedRelease, area: StudyArea) -> NDArray[np.int64] 
     return cells
 
 
-@slice_of.register
+@select_slice.register
 def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
     """Return the boxes of the last phase and their counts as a partition.
 

@@ -27,7 +27,7 @@ from dpgeo.postprocess.layers.registry import (
     make_areas,
     make_compared,
     make_layers,
-    slice_of,
+    select_slice,
 )
 from dpgeo.postprocess.layers.slices import index_of_slice
 from dpgeo.postprocess.non_negative import non_negative
@@ -38,7 +38,7 @@ from dpgeo.spatial.area import StudyArea
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-MOST_COMPARED = 200_000
+MAX_COMPARED = 200_000
 """Largest number of places of a map that can be compared with other maps. A map of more places does
 not store the counts of all of them.
 """
@@ -170,7 +170,7 @@ def _areas(content: PlacesRelease, area: StudyArea) -> Areas:
     return PointAreas(content.longitude, content.latitude, content.counts, content.noise)
 
 
-@slice_of.register
+@select_slice.register
 def _slice(content: PlacesRelease, layer: str) -> PlacesRelease:
     index = index_of_slice(_names(content) if content.slices else [], layer) - 1
     whole = replace(content, slices=UNDIVIDED, pairs=content.pairs[:0], adds_up=False)
@@ -181,7 +181,7 @@ def _slice(content: PlacesRelease, layer: str) -> PlacesRelease:
 
 @can_compare.register
 def _can_compare(content: PlacesRelease) -> bool:
-    return len(content.keys) <= MOST_COMPARED
+    return len(content.keys) <= MAX_COMPARED
 
 
 @make_compared.register

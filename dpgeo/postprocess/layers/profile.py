@@ -21,7 +21,7 @@ from dpgeo.postprocess.layers.layer import (
     noise_columns,
     same,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import make_areas, make_layers, select_slice
 from dpgeo.postprocess.layers.slices import index_of_slice
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.non_negative import non_negative
@@ -132,7 +132,7 @@ def _areas(content: ProfileRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, list(content.counts.T), content.noise, area)
 
 
-@slice_of.register
+@select_slice.register
 def _slice(content: ProfileRelease, layer: str) -> ProfileRelease:
     index = index_of_slice(content.keys, layer)
     return dataclasses.replace(content, counts=content.counts[:, [index]])

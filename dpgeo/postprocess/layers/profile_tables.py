@@ -13,7 +13,7 @@ from dpgeo.core.time_slices import DAYS
 from dpgeo.postprocess.layers.profile import smoothed, table_of
 from dpgeo.postprocess.noise_sums import margin_of_sum
 
-MOST_ZONES = 12
+MAX_ZONES = 12
 """Largest number of zones with a table on the page; files contain all zones."""
 
 CLASSES = 7
@@ -74,14 +74,14 @@ class Profile:
     time_zone: str
 
 
-def profile_of(content: Content) -> Profile | None:
+def zone_profile(content: Content) -> Profile | None:
     """Return the tables of a weekly profile, which holds counts of zones by part of the week.
 
     Zones with high counts come first. Returns None for a release with other content.
     """
     if not isinstance(content, ProfileRelease):
         return None
-    order = np.argsort(-content.counts.sum(axis=1), kind="stable")[:MOST_ZONES].tolist()
+    order = np.argsort(-content.counts.sum(axis=1), kind="stable")[:MAX_ZONES].tolist()
     estimates = {zone: smoothed(content, zone) for zone in order}
     edges = _edges(np.concatenate(list(estimates.values())), content)
     return Profile(

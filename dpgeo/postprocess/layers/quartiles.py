@@ -18,9 +18,9 @@ from dpgeo.postprocess.layers.averages import (
     slice_names,
     zone_regions,
 )
-from dpgeo.postprocess.layers.features import QUARTILE_COLUMNS, QUARTILES, RANKS, interval_of
+from dpgeo.postprocess.layers.features import QUARTILE_COLUMNS, QUARTILES, RANKS, interval_columns
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer
-from dpgeo.postprocess.layers.registry import make_layers, make_valued, slice_of
+from dpgeo.postprocess.layers.registry import make_layers, make_valued, select_slice
 from dpgeo.postprocess.layers.slices import index_of_slice
 from dpgeo.postprocess.quantiles import HistogramNoise, Quartiles
 from dpgeo.postprocess.typical import (
@@ -101,7 +101,7 @@ def _columns(content: QuartilesRelease, found: Quartiles) -> dict[str, NDArray[n
     columns = {}
     for number, name in enumerate(QUARTILE_COLUMNS):
         values = (found.share[:, number], found.low[:, number], found.high[:, number])
-        for column, shares in zip((name, *interval_of(name)), values, strict=True):
+        for column, shares in zip((name, *interval_columns(name)), values, strict=True):
             columns[column] = content.measure.to_values(shares)
     return columns
 
@@ -135,8 +135,8 @@ class Histograms(ValuedAreas):
             lower, median, upper = (
                 Quartile(
                     estimate=float(columns[name][index]),
-                    low=float(columns[interval_of(name)[0]][index]),
-                    high=float(columns[interval_of(name)[1]][index]),
+                    low=float(columns[interval_columns(name)[0]][index]),
+                    high=float(columns[interval_columns(name)[1]][index]),
                 )
                 for name in QUARTILE_COLUMNS
             )
@@ -171,8 +171,8 @@ def _grid_histograms(content: GridQuartiles, area: StudyArea) -> Histograms:
     return Histograms(content, areas, regions, 2)
 
 
-@slice_of.register(ZoneQuartiles)
-@slice_of.register(GridQuartiles)
+@select_slice.register(ZoneQuartiles)
+@select_slice.register(GridQuartiles)
 def _slice(content: QuartilesRelease, layer: str) -> QuartilesRelease:
     index = index_of_slice(slice_names(content.slices, NAME), layer)
     return replace(content, counts=content.counts[index])

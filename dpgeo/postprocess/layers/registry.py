@@ -76,7 +76,7 @@ def no_slices() -> InvalidInput:
 
 
 @singledispatch
-def slice_of(content: Content, layer: str) -> Content:
+def select_slice(content: Content, layer: str) -> Content:
     """Return one slice as a release's content of its own; `layer` is the name of its layer.
 
     Raises InvalidInput if there is no such layer.

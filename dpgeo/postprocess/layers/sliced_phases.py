@@ -10,7 +10,7 @@ from dpgeo.phrases import listed
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.layer import Layer
 from dpgeo.postprocess.layers.phases import counted_cells
-from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, select_slice
 from dpgeo.postprocess.layers.slices import slice_note
 from dpgeo.postprocess.sliced_areas import SlicedAreas
 from dpgeo.postprocess.surface_areas import SurfaceAreas
@@ -85,7 +85,7 @@ def _inferred(content: PhasedSlicesRelease, area: StudyArea) -> Areas | None:
     return None if isinstance(areas, Cells) else areas
 
 
-@slice_of.register
+@select_slice.register
 def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
     """Return one slice; `layer` is the name of its layer of boxes or of its layer of a surface.
 
@@ -95,7 +95,7 @@ def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
         if layer == f"estimate-{key}":
             return one_slice(content, number)
         if layer == f"partitions-{key}":
-            return slice_of(one_slice(content, number), "partitions")
+            return select_slice(one_slice(content, number), "partitions")
     known = [f"{name}-{key}" for name in ("estimate", "partitions") for key in content.keys]
     raise InvalidInput(
         "There is no slice {layer!r}; choose from {known}.",

@@ -15,7 +15,7 @@ from dpgeo.phrases import listed
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.grids import cells_layer
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
-from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import make_areas, make_layers, select_slice
 from dpgeo.spatial.area import StudyArea
 
 
@@ -86,7 +86,7 @@ def _areas(content: SlicesRelease, area: StudyArea) -> Areas:
     return Cells(content.grid, list(content.counts), content.noise, area)
 
 
-@slice_of.register
+@select_slice.register
 def _slice(content: SlicesRelease, layer: str) -> GridRelease:
     return slice_grids(content)[index_of_slice(slice_names(content), layer)]
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import TreeRelease
 from dpgeo.postprocess.areas import Areas
-from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
+from dpgeo.postprocess.consistency import MIN_VARIANCE, consistent
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, NOMINAL, BoxLayer, Layer
 from dpgeo.postprocess.layers.registry import (
     PARTITIONS,
@@ -18,7 +18,7 @@ from dpgeo.postprocess.layers.registry import (
     make_inferred,
     make_layers,
     no_slices,
-    slice_of,
+    select_slice,
 )
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.tree_areas import Reconciled, Tree
@@ -40,7 +40,7 @@ def _tree_layers(content: TreeRelease, area: StudyArea) -> list[Layer]:
 
 def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]) -> BoxLayer:
     level = content.level[leaves]
-    variances = np.array([max(noise.variance, LEAST_VARIANCE) for noise in content.noises])
+    variances = np.array([max(noise.variance, MIN_VARIANCE) for noise in content.noises])
     margins = np.array([float(noise.margin()) for noise in content.noises])
     thresholds = np.array([float(noise.threshold()) for noise in content.noises])
     return BoxLayer(
@@ -112,7 +112,7 @@ def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
     return Reconciled(content, area) if several else None
 
 
-@slice_of.register
+@select_slice.register
 def _measured(content: TreeRelease, layer: str) -> TreeRelease:
     """Return the tree with its leaves' measured counts, and none for the other nodes.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.zcdp import delta_of, delta_text, parse_delta
+from dpgeo.core.zcdp import delta_text, exponent_delta, parse_delta
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_any_other_delta_is_refused(value: str) -> None:
 
 @pytest.mark.parametrize(("population", "most"), [(100_000, 6), (100_001, 7), (99_999, 6)])
 def test_delta_is_at_most_a_tenth_of_one_over_the_population(population: int, most: int) -> None:
-    assert parse_delta(delta_text(delta_of(most)), population) == most
+    assert parse_delta(delta_text(exponent_delta(most)), population) == most
     with pytest.raises(InvalidInput) as refused:
-        parse_delta(delta_text(delta_of(most - 1)), population)
-    assert delta_text(delta_of(most)) in refused.value.message
+        parse_delta(delta_text(exponent_delta(most - 1)), population)
+    assert delta_text(exponent_delta(most)) in refused.value.message

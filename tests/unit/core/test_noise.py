@@ -9,7 +9,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import (
-    LEAST_RATE,
+    MIN_RATE,
     CountNoise,
     DiscreteGaussian,
     DiscreteLaplace,
@@ -83,7 +83,7 @@ def test_the_variance_is_right_from_the_smallest_rate_to_the_largest(rate: Fract
         (Fraction(0), 1),
         (Fraction(-1), 1),
         (Fraction(1), 0),
-        (LEAST_RATE / 2, 1),
+        (MIN_RATE / 2, 1),
         (0.5, 1),
         (Fraction(1), 1.5),
     ],

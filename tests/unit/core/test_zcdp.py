@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.core.zcdp import (
-    LEAST_DELTA,
-    MOST_DELTA,
-    MOST_RHO,
+    MAX_DELTA,
+    MAX_RHO,
+    MIN_DELTA,
     NANO,
     epsilon_at,
     nano_rho_for,
@@ -20,7 +20,7 @@ from dpgeo.core.zcdp import (
 )
 
 BILLIONTH = Fraction(1, 10**9)
-DELTAS = [MOST_DELTA, Fraction(1, 10**6), BILLIONTH, LEAST_DELTA]
+DELTAS = [MAX_DELTA, Fraction(1, 10**6), BILLIONTH, MIN_DELTA]
 
 
 def delta_at(rho: Fraction, epsilon: Fraction) -> mpmath.mpf:
@@ -94,9 +94,9 @@ def test_a_pure_epsilon_costs_half_its_square_rounded_up() -> None:
 
 
 def test_amounts_out_of_the_limits_are_refused() -> None:
-    for rho in (Fraction(0), Fraction(1, 2 * NANO), Fraction(MOST_RHO + 1)):
+    for rho in (Fraction(0), Fraction(1, 2 * NANO), Fraction(MAX_RHO + 1)):
         with pytest.raises(ValueError, match="nano-rho"):
             epsilon_at(rho, BILLIONTH)
-    for delta in (Fraction(0), LEAST_DELTA / 2, MOST_DELTA * 2):
+    for delta in (Fraction(0), MIN_DELTA / 2, MAX_DELTA * 2):
         with pytest.raises(ValueError, match="delta"):
             epsilon_at(Fraction(1), delta)

@@ -118,7 +118,7 @@ def divided_by(times: str | None, *, category: bool) -> Slicing | None:
     )
 
 
-def trips_of(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
+def read_trips(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
     """Return the person and the pair of regions of every trip, found by a plain loop."""
     ends: list[tuple[Trip, float | None, float | None]] = [(row, row[4], row[5]) for row in rows]
     if pairs.gap_hours:
@@ -158,7 +158,7 @@ def test_trips_are_those_of_a_loop(
     pairs = TripPairs(regions, gap_hours, within, divided_by(slices, category=category))
     rows = travellers()
     path = write_trips(tmp_path / "trips.parquet", rows)
-    expected = trips_of(pairs, rows)
+    expected = read_trips(pairs, rows)
     assert len(expected) > 10
     assert counts_of(view_of(path), pairs) == Counter(pair for _, pair in expected)
     people = view_of(path, counting=Counting.PEOPLE)
@@ -198,7 +198,7 @@ def test_records_are_trips_by_row_alone(tmp_path: Path) -> None:
     path = write_trips(tmp_path / "trips", rows)
     view = view_of(path, unit=Unit.RECORD, bound=1)
     pairs = TripPairs(GRID)
-    assert counts_of(view, pairs) == Counter(pair for _, pair in trips_of(pairs, rows))
+    assert counts_of(view, pairs) == Counter(pair for _, pair in read_trips(pairs, rows))
     with pytest.raises(PrivacyError, match="persons"):
         view.trips(TripPairs(GRID, 3))
 

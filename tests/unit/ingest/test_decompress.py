@@ -19,7 +19,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import decompress
 from dpgeo.ingest.decompress import unpack
 from dpgeo.ingest.ingestion import ingest
-from dpgeo.ingest.parts import reader_of
+from dpgeo.ingest.parts import find_reader
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns, Schema
@@ -162,7 +162,7 @@ def test_archives_without_exactly_one_plain_file_are_refused(
     folder = tmp_path / "folder"
     folder.mkdir()
     with pytest.raises(InvalidInput, match=re.escape(words)) as caught:
-        reader_of(unpack(tmp_path / "upload", "upload.zip", folder, lambda: None))
+        find_reader(unpack(tmp_path / "upload", "upload.zip", folder, lambda: None))
     assert caught.value.field == "file"
 
 

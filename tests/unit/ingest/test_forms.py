@@ -16,7 +16,7 @@ from dpgeo.ingest import parts as parts_module
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.formats import FORMATS, InputFormat
-from dpgeo.ingest.forms import form_by_name, form_of
+from dpgeo.ingest.forms import find_form, form_by_name
 from dpgeo.ingest.ingestion import ingest, ingest_parts
 from dpgeo.ingest.preview import preview, preview_here
 from dpgeo.ingest.schema import Columns
@@ -66,10 +66,10 @@ def test_a_name_tells_the_format() -> None:
         "a.parquet": "parquet",
     }
     assert {name: form_by_name(name) for name in names} == names
-    assert {form_of(form.code).format for form in FORMATS} == set(FORMATS)
+    assert {find_form(form.code).format for form in FORMATS} == set(FORMATS)
     for code in ("", "cvs", "csv.", "csv.7z"):
         with pytest.raises(InvalidInput) as refused:
-            form_of(code)
+            find_form(code)
         assert refused.value.field == "columns.file_format"
 
 
@@ -108,7 +108,7 @@ def test_a_column_called_file_name_stands_for_itself(tmp_path: Path, header: str
         path = tmp_path / name
         path.write_text(f"{header},lon,lat\nanna,0.5,50.5\n")
         parts.append(Part(path, name))
-    seen = preview_here(parts, Context(), form_of("csv"))
+    seen = preview_here(parts, Context(), find_form("csv"))
     assert seen.rows[0][seen.columns.index("file name")] == who
     columns = Columns("lon", "lat", "file name", file_format="csv.zip")
     ingest_parts(parts, schema(columns), KEY, tmp_path / "out", lambda *_: None)

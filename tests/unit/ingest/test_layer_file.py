@@ -196,7 +196,7 @@ def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Pat
 
 
 @pytest.mark.parametrize("form", ["shapefile", "parquet"])
-@pytest.mark.parametrize("limit", ["MOST_FEATURES", "MOST_READ_CORNERS"])
+@pytest.mark.parametrize("limit", ["MAX_FEATURES", "MAX_INPUT_CORNERS"])
 def test_a_file_beyond_the_limits_is_refused(
     form: str, limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

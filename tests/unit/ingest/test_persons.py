@@ -193,7 +193,7 @@ def test_stored_text_that_is_not_utf_8_is_refused_alone(tmp_path: Path) -> None:
 def test_hashes_kept_between_batches_are_the_same_also_when_there_are_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(persons, "MOST_KNOWN", 3)
+    monkeypatch.setattr(persons, "MAX_KNOWN_HASHES", 3)
     known: persons.Known = {}
     for names in (["a", "b", "a"], ["b", "c"], ["c", "d", "e\u0301", "\u00e9"], ["a", "\u00e9"]):
         values, rows = pa.array(names), np.arange(len(names))

@@ -49,7 +49,7 @@ def write(path: Path, people: range) -> People:
 def test_a_tenth_of_the_smaller_dataset_is_many_if_both_have_a_hundred_persons(
     one: range, other: range, many: bool, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(same_people, "MOST_HASHES", most)
+    monkeypatch.setattr(same_people, "MAX_HASHES", most)
     first, second = write(tmp_path / "one", one), write(tmp_path / "other", other)
     assert share_many(first, second) is share_many(second, first) is many
 
@@ -68,7 +68,7 @@ def test_two_datasets_store_no_hash_in_common(tmp_path: Path) -> None:
 def test_of_two_large_files_samples_are_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(same_people, "MOST_HASHES", 1000)
+    monkeypatch.setattr(same_people, "MAX_HASHES", 1000)
     first = write(tmp_path / "one", range(6000))
     assert len(first.hashes) == 1000
     assert 4800 < first.number < 7200

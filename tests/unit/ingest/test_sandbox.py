@@ -188,7 +188,7 @@ def named(names: list[str] = ["anna"], size: int = 2, **values: Any) -> NamedRow
     return NamedRows(np.arange(size), persons, columns)
 
 
-def bytes_of(rows: NamedRows, change: dict[int, Any] = {}) -> bytes:  # noqa: B006
+def stored_bytes(rows: NamedRows, change: dict[int, Any] = {}) -> bytes:  # noqa: B006
     """Return rows as the sandbox says them, with some of the arrays exchanged."""
     message, arrays = packed(rows, DECLARED)
     arrays = [change.get(number, each) for number, each in enumerate(arrays)]
@@ -225,30 +225,32 @@ def test_rows_arrive_as_they_were_read(unit: Unit) -> None:
 
 
 FORGED_ROWS: dict[str, bytes] = {
-    "a place beyond any map": bytes_of(named(x=float("nan"))),
-    "a place outside the area": bytes_of(named(y=9e6)),
-    "a time of another age": bytes_of(named(time=1 << 40)),
-    "a time of a closed period": bytes_of(named(time=199)),
-    "no time": bytes_of(named(time=None)),
-    "an attribute that is not declared": bytes_of(named(attributes=0)),
-    "a measure beyond its limit": bytes_of(named(measure_0=1001)),
-    "a category that is not declared": bytes_of(named(category_0=3)),
-    "a person without a name": bytes_of(named([""])),
-    "a person with a huge name": bytes_of(named(["a" * 3001])),
-    "more persons than rows": bytes_of(named(["a", "b", "c"])),
-    "names of which one ends before it begins": bytes_of(
+    "a place beyond any map": stored_bytes(named(x=float("nan"))),
+    "a place outside the area": stored_bytes(named(y=9e6)),
+    "a time of another age": stored_bytes(named(time=1 << 40)),
+    "a time of a closed period": stored_bytes(named(time=199)),
+    "no time": stored_bytes(named(time=None)),
+    "an attribute that is not declared": stored_bytes(named(attributes=0)),
+    "a measure beyond its limit": stored_bytes(named(measure_0=1001)),
+    "a category that is not declared": stored_bytes(named(category_0=3)),
+    "a person without a name": stored_bytes(named([""])),
+    "a person with a huge name": stored_bytes(named(["a" * 3001])),
+    "more persons than rows": stored_bytes(named(["a", "b", "c"])),
+    "names of which one ends before it begins": stored_bytes(
         named(["anna", "ben"]), {0: np.array([9, 7], dtype=np.int32)}
     ),
-    "a row of another person": bytes_of(named(), {2: np.array([0, 1], dtype=np.int32)}),
-    "a row of a person before the first": bytes_of(named(), {2: np.array([0, -1], dtype=np.int32)}),
-    "a row before the first": bytes_of(named(), {3: np.array([-1, 0])}),
-    "more bytes": bytes_of(named(), {12: np.ones(3, dtype=np.uint8)}),
-    "fewer bytes": bytes_of(named(), {3: np.arange(1)}),
+    "a row of another person": stored_bytes(named(), {2: np.array([0, 1], dtype=np.int32)}),
+    "a row of a person before the first": stored_bytes(
+        named(), {2: np.array([0, -1], dtype=np.int32)}
+    ),
+    "a row before the first": stored_bytes(named(), {3: np.array([-1, 0])}),
+    "more bytes": stored_bytes(named(), {12: np.ones(3, dtype=np.uint8)}),
+    "fewer bytes": stored_bytes(named(), {3: np.arange(1)}),
     "no numbers": b'{"rows": ["1", 0, 0]}\n',
     "a negative number of rows": b'{"rows": [-1, -1, 0]}\n',
     "far too many bytes": b'{"rows": [1, 0, 0], "bytes": 200000000}\n',
-    "more rows than were accepted": bytes_of(named()),
-    "fewer rows than were accepted": bytes_of(named(size=0, names=[])),
+    "more rows than were accepted": stored_bytes(named()),
+    "fewer rows than were accepted": stored_bytes(named(size=0, names=[])),
 }
 
 
@@ -268,7 +270,7 @@ def test_rows_that_no_file_has_are_not_stored(
 def test_rows_of_an_erased_person_are_left_out_whoever_passes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = bytes_of(named(["anna"])) + bytes_of(named(["ben"]))
+    rows = stored_bytes(named(["anna"])) + stored_bytes(named(["ben"]))
     source = forge(tmp_path, monkeypatch, rows + result(read=4, accepted=4, refused={}))
     digest = hashlib.blake2b(b"anna", key=KEY, digest_size=16).digest()
     target = tmp_path / "canonical"

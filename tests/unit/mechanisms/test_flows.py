@@ -154,7 +154,7 @@ def test_hardly_any_map_lists_a_flow_that_nobody_took(
     origin, destination = np.repeat(ring, 400), np.repeat(np.roll(ring, 1), 400)
     view = travellers(origin, destination, bound=5)
     if sparse:
-        monkeypatch.setattr(flows, "MOST_PAIRS", 10)
+        monkeypatch.setattr(flows, "MAX_PAIRS", 10)
     taken = set(zip(origin.tolist(), destination.tolist(), strict=True))
     false, true = [], []
     for seed in range(300):
@@ -183,7 +183,7 @@ def test_the_threshold_is_the_least_that_noise_rarely_reaches_in_any_pair(
 def test_sparse_drawing_lists_what_dense_drawing_does(monkeypatch: pytest.MonkeyPatch) -> None:
     view = travellers(ORIGIN, DESTINATION)
     dense = drawn(view, 3, epsilon=20)
-    monkeypatch.setattr(flows, "MOST_PAIRS", 10)
+    monkeypatch.setattr(flows, "MAX_PAIRS", 10)
     sparse = drawn(view, 3, epsilon=20)
     content = content_of(sparse)
     assert content.sparse
@@ -289,7 +289,7 @@ def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.Monkey
     # Clipping one of the sixteen squares is charged as ten steps of work: five for the square's
     # vertices and five for those of the query.
     one_end = 16 * (5 + 5)
-    monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
+    monkeypatch.setattr(flow_answers, "MAX_CLIPPED_PIECES", one_end)
     everywhere = shapely.box(-1, -1, 1, 1)
     assert answers.answer(everywhere, None).areas == 16
     with pytest.raises(InvalidInput, match="320 steps"):

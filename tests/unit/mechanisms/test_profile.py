@@ -10,7 +10,7 @@ import pytest
 from dpgeo.core.released import ProfileRelease
 from dpgeo.mechanisms import profile
 from dpgeo.postprocess.layers import PointLayer, layers
-from dpgeo.postprocess.layers.profile_tables import profile_of
+from dpgeo.postprocess.layers.profile_tables import zone_profile
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.postprocess.two_way import two_way_estimate
 from dpgeo.privacy.mechanism import run
@@ -60,7 +60,7 @@ def test_each_part_has_the_people_of_its_time(
     assert len(table) == counts.size
     assert totals.value is not None
     assert totals.value.tolist() == [100]
-    shown = profile_of(content)
+    shown = zone_profile(content)
     assert shown is not None
     assert bool(shown.zones[0].rows) == (counts.size == 168)
 

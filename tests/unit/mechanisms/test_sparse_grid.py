@@ -33,7 +33,7 @@ def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
     noise = DiscreteLaplace(Fraction(1, 2), 10)
 
     def threshold(cells: int, **values: int) -> int:
-        return sparse_grid.threshold_of(sparse_grid.Params(**values), noise, cells)
+        return sparse_grid.keep_threshold(sparse_grid.Params(**values), noise, cells)
 
     assert threshold(2**30) == math.ceil(20 * math.log(2**30))
     assert threshold(1000, strictness=200) == math.ceil(40 * math.log(1000))

@@ -18,7 +18,7 @@ from dpgeo.postprocess.opening import (
     layer_edges,
     map_metres,
     opening_layer,
-    opening_of,
+    opening_view,
     per_square,
     standing,
 )
@@ -138,7 +138,7 @@ def test_classes_spread_over_the_coloured_cells(spread: float) -> None:
 @pytest.mark.parametrize("released", examples(), ids=lambda each: each.mechanism)
 def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     shown = layers(released)
-    opens = opening_of(shown)
+    opens = opening_view(shown)
     names = [layer.name for layer in shown]
     assert opens.layer in names
     assert set(opens.edges) <= set(names)

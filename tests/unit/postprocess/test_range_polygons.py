@@ -176,8 +176,8 @@ def test_outlines_that_would_take_too_long_are_refused_before_work_starts(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = Ranges(released(key))
-    monkeypatch.setattr(areas, "MOST_PIECES", 50)
-    monkeypatch.setattr(zone_areas, "MOST_CLIPPED", 5)
+    monkeypatch.setattr(areas, "MAX_PIECES", 50)
+    monkeypatch.setattr(zone_areas, "MAX_CLIPPED_PIECES", 5)
     monkeypatch.setattr(areas, "coverage", None)
     monkeypatch.setattr(zone_areas, "clipped_shares", None)
     with pytest.raises(InvalidInput, match="simplify it to fewer corners"):

@@ -14,7 +14,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.totals import BoughtTotal, Totals
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.scaling import Scaling, quotient, scaling_of
+from dpgeo.postprocess.scaling import Scaling, array_scaling, quotient
 from dpgeo.postprocess.summary import total
 from tests.unit.artefacts.releases import grid_release
 
@@ -30,7 +30,7 @@ def bought(people: int, sightings: int, visits: int) -> Totals:
 
 def scaling(released: Released, totals: Totals | None, **changes: object) -> Scaling | None:
     changed = dataclasses.replace(released, totals=totals, **changes)  # type: ignore[arg-type]
-    return scaling_of(changed, layers(changed))
+    return array_scaling(changed, layers(changed))
 
 
 def test_at_a_bound_of_one_the_map_holds_everybody_once() -> None:

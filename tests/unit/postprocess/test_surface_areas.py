@@ -19,7 +19,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.ranges import INFERRED, UNEVEN, Ranges
 from dpgeo.postprocess.surface import posterior_tree
-from dpgeo.postprocess.surface_areas import SurfaceAreas, measurements_of
+from dpgeo.postprocess.surface_areas import SurfaceAreas, read_measurements
 from dpgeo.postprocess.tree_areas import noise_variances, unevenness
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
@@ -65,7 +65,7 @@ def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
     """
     released = survey(crowd(), cells=8)
     content = content_of(released)
-    measurements = measurements_of(content, released.area)
+    measurements = read_measurements(content, released.area)
     leaves = measurements.leaves()
     label = measurements.labels(leaves).ravel() - 1
     tree = posterior_tree(measurements, padded(content.surface))

@@ -9,7 +9,7 @@ import pytest
 
 from dpgeo.core.released import TripsRelease
 from dpgeo.postprocess.made_up_trips import made_up_trips
-from dpgeo.postprocess.trip_model import TripModel, draw_ways, make_ways, model_of
+from dpgeo.postprocess.trip_model import TripModel, draw_ways, make_ways, trip_model_of_content
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import TRIANGLE, trips_release
 
@@ -68,7 +68,7 @@ def test_trips_are_chosen_so_that_cells_are_left_as_the_moves_say() -> None:
 
 def test_pairs_and_moves_that_stand_out_keep_their_counts() -> None:
     content = content_of(SQUARE)
-    model = model_of(content, SQUARE)
+    model = trip_model_of_content(content, SQUARE)
     big = content.ends == 90
     assert np.allclose(model.ends[big], 90)
     assert model.ends[~big].max() < 10
@@ -83,7 +83,7 @@ def test_trips_stay_in_the_study_area_and_move_to_neighbours() -> None:
     trips = made_up_trips(content, TRIANGLE, 400)
     assert len(trips) == 400
     assert TRIANGLE.covers(trips.longitude, trips.latitude).all()
-    ways = draw_ways(model_of(content, TRIANGLE), 400, bits(3))
+    ways = draw_ways(trip_model_of_content(content, TRIANGLE), 400, bits(3))
     row, column = np.divmod(ways.cell, content.grid.columns)
     within = np.ones(ways.cell.size - 1, dtype=bool)
     within[ways.start[1:-1] - 1] = False

@@ -81,7 +81,7 @@ def test_it_draws_the_requested_number(size: int) -> None:
 def test_the_words_of_a_table_enclose_the_probability_at_all_values(square: Fraction) -> None:
     table = table_of(square)
     width = 1 << table.shift
-    assert table.low.size <= gaussian_sampler.LONGEST_TABLE
+    assert table.low.size <= gaussian_sampler.MAX_TABLE_LENGTH
     assert 14 * proposal_scale(square) <= table.low.size * width
     peak = math.floor(table.peak) >> table.shift
     entries = {0, 1, peak, peak + 1, table.low.size // 3, table.low.size - 1}

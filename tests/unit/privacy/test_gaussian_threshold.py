@@ -15,7 +15,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy import gaussian_threshold
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_threshold import (
-    LARGEST_SCALE,
+    MAX_SCALE,
     sample_beyond,
     sample_passing,
 )
@@ -165,7 +165,7 @@ def test_requests_that_would_list_too_much_are_refused_before_any_draw() -> None
     small = Meter([Spend(label="cells", epsilon=Fraction(1, 10**9))], entropy, GAUSSIAN)
     noise = small.noise("cells", sparse_counts())
     assert isinstance(noise, DiscreteGaussian)
-    assert noise.square_scale > LARGEST_SCALE**2
+    assert noise.square_scale > MAX_SCALE**2
     with pytest.raises(InvalidInput, match="raise epsilon or lower the bound"):
         small.measure_sparse("cells", sparse_counts(), 10**6)
     assert entropy.opened == 0

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
+from dpgeo.core.noise import MIN_RATE, DiscreteLaplace
 from dpgeo.privacy import sampler
 from dpgeo.privacy.sampler import boundary_bits, sample, sample_geometric
 from tests.randomness import CraftedWords, SeededWords, ZeroWords
@@ -163,12 +163,12 @@ def test_noise_of_epsilon_1000_can_still_differ_from_zero() -> None:
 
 
 def test_words_of_zeros_give_no_noise_at_any_scale() -> None:
-    for rate in [Fraction(1000), Fraction(1), Fraction(1, 10**10), LEAST_RATE]:
+    for rate in [Fraction(1000), Fraction(1), Fraction(1, 10**10), MIN_RATE]:
         assert not sample(DiscreteLaplace(rate, 1), 10, ZeroWords()).any()
 
 
 def test_the_largest_scale_fits_64_bits() -> None:
-    noise = DiscreteLaplace(LEAST_RATE, 1)
+    noise = DiscreteLaplace(MIN_RATE, 1)
     drawn = sample(noise, 2000, SeededWords(5))
     # All 2000 draws are below 60 scales, except with probability 2000 e^-60 < 1e-22.
     assert np.abs(drawn).max() < 60 << 56
@@ -180,4 +180,4 @@ def test_scales_beyond_64_bits_are_refused_before_any_word() -> None:
         DiscreteLaplace(Fraction(1, 10**12), 10**8)
     assert refusal.value.field == "epsilon"
     with pytest.raises(ValueError, match="at least"):
-        sample_geometric(LEAST_RATE / 2, 1, CraftedWords([]))
+        sample_geometric(MIN_RATE / 2, 1, CraftedWords([]))

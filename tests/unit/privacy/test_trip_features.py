@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpgeo.core.trip_paths import MOST_MOVES, UNITS
+from dpgeo.core.trip_paths import MAX_MOVES, UNITS
 from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -68,7 +68,7 @@ def test_every_trip_weighs_the_same_however_long() -> None:
 def test_a_trip_is_cut_off_and_ends_where_it_is_cut() -> None:
     there_and_back = [0, 4] * 20  # 39 times 4 moves
     private = features([(0, there_and_back)])
-    assert np.flatnonzero(private.lengths._read_by_meter()).tolist() == [MOST_MOVES - 1]
+    assert np.flatnonzero(private.lengths._read_by_meter()).tolist() == [MAX_MOVES - 1]
     assert pairs_of(private) == {(0, 0): 1}
     assert private.moves._read_by_meter().sum() == UNITS
 

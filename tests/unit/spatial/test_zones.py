@@ -110,10 +110,10 @@ def test_unusable_zones_are_refused_with_a_remedy(document: Any, words: str) -> 
 
 def test_more_zones_or_corners_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     document = collection(feature(square(0, 0)), feature(square(1, 0)))
-    monkeypatch.setattr(module, "MOST_CORNERS", 9)
+    monkeypatch.setattr(module, "MAX_CORNERS", 9)
     with pytest.raises(ValueError, match="10 corners"):
         Zones.from_geojson(document)
-    monkeypatch.setattr(module, "MOST_ZONES", 1)
+    monkeypatch.setattr(module, "MAX_ZONES", 1)
     with pytest.raises(ValueError, match="2 zones"):
         Zones.from_geojson(document)
 

@@ -30,10 +30,10 @@ from dpgeo.audit.models import Event
 from dpgeo.datasets.checks import OPEN_CALLS, OPEN_FILES, check_sandbox
 from dpgeo.jobs.models import Job, JobState
 
-MOST_SECONDS_APART = 5.0
+MAX_CLOCK_SKEW_SECONDS = 5.0
 """Largest difference in seconds between two clocks that is not reported as a fault."""
 
-LONGEST_WAIT = timedelta(minutes=10)
+MAX_WAIT = timedelta(minutes=10)
 """Longest time for which a job may wait while no job is running; longer is a fault."""
 
 ENDS_SOON = timedelta(days=30)
@@ -132,7 +132,7 @@ def check_disk() -> Iterator[Finding]:
     state = disk_state()
     remedies = {
         "enough space": "",
-        "too little space": "Free space, or lower DPGEO_LEAST_FREE; uploads and jobs wait.",
+        "too little space": "Free space, or lower DPGEO_MIN_FREE; uploads and jobs wait.",
         "read-only": f"Make {settings.VAR_DIR} and the folders in it writable for this account.",
     }
     yield Finding("disk", state, remedies[state])
@@ -150,7 +150,7 @@ def check_workers() -> Iterator[Finding]:
     try:
         running = Job.objects.filter(state=JobState.RUNNING, lease_until__gt=timezone.now())
         waiting = Job.objects.filter(
-            state=JobState.QUEUED, submitted_at__lt=timezone.now() - LONGEST_WAIT
+            state=JobState.QUEUED, submitted_at__lt=timezone.now() - MAX_WAIT
         )
         stuck = waiting.exists() and not running.exists()
     except DatabaseError:
@@ -175,7 +175,7 @@ def check_clock() -> Iterator[Finding]:
         return
     if newest is not None:
         apart = max(apart, newest.at.timestamp() - time.time())
-    good = apart <= MOST_SECONDS_APART
+    good = apart <= MAX_CLOCK_SKEW_SECONDS
     yield Finding("clock", "right" if good else f"{apart:.0f} s apart", "" if good else remedy)
 
 
