@@ -35,6 +35,9 @@ EPOCHS = ((2e4, 8e4, "excel"), (3e8, 5e9, "s"), (3e11, 5e12, "ms"), (3e14, 5e15,
 The formats are the days of spreadsheets, and seconds, milliseconds and microseconds since 1970.
 """
 
+NOT_DEGREES = r"^[+-]?(?:[0-9]{4,5}|[2-9][0-9]{2}|1[89][0-9])(?:[.,][0-9]+)? *,? *[NSEWnsew]?$"
+"""Matches numbers with four digits or more before the point, or from 180 on."""
+
 NANOSECONDS = 3e17
 MAX_METRES = 18e6
 """Upper limit on projected coordinates in metres; scaled degrees (e7, e6) are mostly larger."""
@@ -112,9 +115,7 @@ def _epoch(texts: pa.Array) -> str:
 def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
     """Guess the format of two columns of coordinates, given some values as trimmed text."""
     counts = {"": _numbers(latitudes, longitudes, "", 90)}
-    packed = _numbers(latitudes, longitudes, "packed", 90)
-    plain = mask(pc.match_substring_regex(latitudes, r"^[+-]?[0-9]{1,2}(?:\.[0-9]*)?$"))
-    if packed == len(latitudes) and packed and not plain.any():
+    if _are_packed(latitudes, longitudes):
         return "packed"
     if counts[""] == len(latitudes):
         return _scale(latitudes, longitudes)
@@ -126,6 +127,18 @@ def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
     counts |= {form: max(in_degrees.get(form, 0), count) for form, count in projected.items()}
     counts["degrees"] = in_degrees["degrees"]
     return max(counts, key=lambda form: counts[form])
+
+
+def _are_packed(latitudes: pa.Array, longitudes: pa.Array) -> bool:
+    """Return whether all values are degrees and minutes of receivers, and none can be degrees.
+
+    Receivers write at least four digits before the point; numbers above 180 are no degrees either.
+    """
+    both = len(latitudes) and _numbers(latitudes, longitudes, "packed", 90) == len(latitudes)
+    return bool(both) and all(
+        pc.all(pc.match_substring_regex(texts, NOT_DEGREES)).as_py()
+        for texts in (latitudes, longitudes)
+    )
 
 
 def _letters(latitudes: pa.Array, longitudes: pa.Array) -> set[str]:

@@ -39,7 +39,7 @@ worker.main()
     ("change", "task", "words"),
     [
         ("tasks.PROCESSOR_SECONDS[task] = 2; real(task)", "spin", "takes far too long"),
-        ("tasks.FILE_BYTES[task] = 100", "real(task)", "temporary file of more than"),
+        ("tasks.FILE_BYTES[task] = 10", "real(task)", "temporary file of more than"),
         ("real(task)", "take", "more than 512 MB of memory"),
     ],
 )

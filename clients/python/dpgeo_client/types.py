@@ -346,13 +346,6 @@ class Quote(TypedDict):
     epsilon: str | None
     rho: Rho | None
     totals: TotalsPlan | None
-    counting: CountingEnum
-    bound: int
-    bounding: BoundingEnum
-    from_day: str | None
-    to_day: str | None
-    choose_bound: int
-    household: int
     epsilon_of_household: str | None
     plan: list[Spend]
     forecast: Forecast
@@ -362,6 +355,13 @@ class Quote(TypedDict):
     warnings: list[str]
     advice: Advice | None
     currencies: Currencies | None
+    counting: CountingEnum
+    bound: int
+    bounding: BoundingEnum
+    from_day: str | None
+    to_day: str | None
+    choose_bound: int
+    household: int
 
 
 class RadiusFeature(TypedDict):
@@ -443,12 +443,6 @@ class Release(TypedDict):
     rho: Rho | None
     bound: int
     totals: TotalsPlan | None
-    counting: CountingEnum
-    bounding: BoundingEnum
-    from_day: str | None
-    to_day: str | None
-    choose_bound: int
-    household: int
     epsilon_of_household: str | None
     unit: UnitEnum
     bbox: list[float]
@@ -459,6 +453,12 @@ class Release(TypedDict):
     files: list[File]
     statement_url: str | None
     links: dict[str, Any]
+    counting: CountingEnum
+    bounding: BoundingEnum
+    from_day: str | None
+    to_day: str | None
+    choose_bound: int
+    household: int
 
 
 ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected"]

@@ -45,7 +45,7 @@ def lines_of(user: User) -> list[Line]:
     return [
         Line(dataset, dataset_budget(dataset), points_ledger(dataset.ledger))
         for dataset in datasets.select_related("organisation", "ledger").order_by(
-            "organisation__name", "title"
+            "organisation__name", "declaration__title"
         )
     ]
 

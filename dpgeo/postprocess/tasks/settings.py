@@ -38,7 +38,8 @@ class Conditions(Declared):
         default=50.0,
         title=translatable("Metres for one unit of reward"),
         description=translatable(
-            "At this many metres for each unit of reward, 76 % of workers accept: c of tanh(c w/d)."
+            "At this many metres for each unit of reward, about three in four workers accept: c of "
+            "tanh(c w/d)."
         ),
     )
     least_reward: Reward = Field(

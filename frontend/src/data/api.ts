@@ -16,7 +16,7 @@ export type Answer = {
   low: number | null;
   /** The upper end of the interval. */
   high: number | null;
-  /** What the estimate is a number of: people, each once; sightings, people added up over places or times, in several of which somebody may count; or visits, rows. * `people` - people * `sightings` - sightings * `visits` - visits */
+  /** What the estimate is a number of: people, each once; sightings, people added up over places or times, in several of which somebody may count; or visits, rows. */
   counted: CountedEnum;
   /** The fewest people in the interval, where they are not counted one by one: the lower end divided by the bound. Null where rows name no person, and with counted people. */
   people_low: number | null;
@@ -43,7 +43,7 @@ export type Answer = {
 export type Answers = {
   /** The release's id. */
   release: string;
-  /** What one measured area counts. What an answer is a number of is its counted. * `people` - people * `visits` - visits */
+  /** What one measured area counts. What an answer is a number of is its counted. */
   counting: CountingEnum;
   /** What the publisher calls rows. */
   rows: string;
@@ -84,13 +84,10 @@ export type Campaign = {
   shared: boolean;
 };
 
-/** * `people` - people * `sightings` - sightings * `visits` - visits */
 export type CountedEnum = "people" | "sightings" | "visits";
 
-/** * `people` - people * `visits` - visits */
 export type CountingEnum = "people" | "visits";
 
-/** * `band` - band * `line` - line * `out_of_reach` - out_of_reach */
 export type FeatureEnum = "band" | "line" | "out_of_reach";
 
 /** The values of a radius map at the points of a lattice. */
@@ -223,7 +220,7 @@ export type Scaled = {
 
 /** The scaling of answers to the release's own noisy total of all the data. */
 export type Scaling = {
-  /** What scaled answers are numbers of. * `people` - people * `sightings` - sightings * `visits` - visits */
+  /** What scaled answers are numbers of. */
   counted: CountedEnum;
   /** The factor; null where nothing is scaled: meaning says why. */
   factor: number | null;

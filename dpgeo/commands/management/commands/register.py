@@ -89,7 +89,7 @@ class Command(BaseCommand):
         """
         seen = upload_preview(upload=upload)
         offered = replace(offered_columns(upload, seen), file_format=seen.file_format)
-        named = {role: options[role] for role in DECLARED if options[role]}
+        named = {role: options[role] for role in DECLARED if options.get(role)}
         if not named:
             return offered
         facts = {**without_rivals(offered.to_json(), named), **named}
