@@ -13,7 +13,7 @@ may have been copied anywhere.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,10 @@ def erase(upload: Upload, lease: JobLease) -> None:
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
-    facts = _leave_out(current, bytes(upload.erasing), lease)
+    # All who were ever erased are left out, since an earlier erasure may have failed.
+    persons = {bytes(upload.erasing)}
+    persons |= set(map(bytes, upload.dataset.suppressions.values_list("person", flat=True)))
+    facts = _leave_out(current, persons, lease)
     try:
         with transaction.atomic():
             old = _replace(upload, current, lease, **facts)
@@ -137,12 +140,12 @@ def erase(upload: Upload, lease: JobLease) -> None:
         remove(private_storage(), each)
 
 
-def _leave_out(current: Upload, person: bytes, lease: JobLease) -> dict[str, Any]:
-    """Return what to store with the version that leaves a person out.
+def _leave_out(current: Upload, persons: Set[bytes], lease: JobLease) -> dict[str, Any]:
+    """Return what to store with the version that leaves persons out.
 
     Its canonical file is stored if the files of the `current` version are.
     """
-    source = snapshot_without(current, person) if current.source else None
+    source = snapshot_without(current, persons) if current.source else None
     name = ""
     with work_folder() as folder:
         target = folder / "canonical.parquet"
@@ -151,7 +154,7 @@ def _leave_out(current: Upload, person: bytes, lease: JobLease) -> dict[str, Any
             copied, source = taken.report.accepted, taken.snapshot
         else:
             with version_paths(current, lease) as paths:
-                copied = _copy_without(paths, target, person, lease)
+                copied = _copy_without(paths, target, persons, lease)
             if not version_files(current).filter(canonical_name="").exists():
                 lease.step(Phrase("Storing"))
                 name = f"canonical/{secrets.token_hex(16)}.parquet"
@@ -215,14 +218,15 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 
-def _copy_without(sources: Sequence[Path], target: Path, digest: bytes, lease: JobLease) -> int:
-    """Copy canonical files into one, without one person's rows; return the number of rows."""
+def _copy_without(
+    sources: Sequence[Path], target: Path, persons: Set[bytes], lease: JobLease
+) -> int:
+    """Copy canonical files into one, without the rows of persons; return the number of rows."""
     import pyarrow as pa
-    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    halves = (int.from_bytes(half, "big") for half in (digest[:8], digest[8:]))
-    high, low = (pa.scalar(half, pa.uint64()) for half in halves)
+    from dpgeo.ingest.persons import erased_among
+
     copied = done = 0
     total = sum(pq.read_metadata(source).num_rows for source in sources)
     schema = pq.read_schema(sources[0])
@@ -230,10 +234,8 @@ def _copy_without(sources: Sequence[Path], target: Path, digest: bytes, lease: J
         for source in sources:
             with pq.ParquetFile(source) as file:
                 for batch in file.iter_batches():
-                    same = pc.and_(
-                        pc.equal(batch["person_high"], high), pc.equal(batch["person_low"], low)
-                    )
-                    rest = batch.filter(pc.invert(same))
+                    high, low = (batch[f"person_{half}"].to_numpy() for half in ("high", "low"))
+                    rest = batch.filter(pa.array(~erased_among(high, low, persons)))
                     writer.write_batch(rest)
                     copied += rest.num_rows
                     done += batch.num_rows

@@ -59,6 +59,11 @@ def datasets_readable_by(user: Visitor) -> QuerySet[Dataset]:
     return Dataset.objects.filter(Q(pk__in=public) | Q(pk__in=own)).select_related(*TABLES)
 
 
+def is_being_erased_from(dataset: Dataset) -> bool:
+    """Return whether a person is yet to be erased from the data: a map would still count them."""
+    return dataset.uploads.filter(erasing__isnull=False).exists()
+
+
 def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
     """Return the uploads of a user's organisations."""
     return Upload.objects.filter(

@@ -31,7 +31,7 @@ folder has no canonical file, and records the number of rows and the times in ea
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -217,11 +217,11 @@ def snapshot_take(
     return _read(dataset, snapshot, target, lease)
 
 
-def snapshot_without(current: Upload, erased: bytes) -> Snapshot:
-    """Return one snapshot of all that is in the newest version, `current`, without a person."""
+def snapshot_without(current: Upload, erased: Set[bytes]) -> Snapshot:
+    """Return one snapshot of all that is in the newest version, `current`, without persons."""
     snapshots = [Snapshot.of(each) for each in version_files(current)]
     parts = tuple(part for each in snapshots for part in each.parts)
-    suppressed = {erased, *(one for each in snapshots for one in each.suppressed)}
+    suppressed = {*erased, *(one for each in snapshots for one in each.suppressed)}
     return replace(snapshots[-1], parts=parts, suppressed=tuple(sorted(suppressed)))
 
 

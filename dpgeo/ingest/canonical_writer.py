@@ -13,8 +13,6 @@ order of rows does not affect any count: `engine.duckdb_view` explains why.
 
 from __future__ import annotations
 
-import errno
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +26,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from dpgeo.core.errors import InvalidInput
+
 ROW_GROUP = 65_536
 """Number of rows that a row group should have; none has more than twice as many."""
+
+MAX_COMPARED = 128 * ROW_GROUP
+"""Largest number of rows in one range of hashes that are compared with each other in memory."""
 
 RUN = 16 * ROW_GROUP
 """Largest number of rows that are ordered together in memory when the file is written.
@@ -120,6 +123,9 @@ class CanonicalWriter:
         self._spills = []
 
     def _add_run(self, rows: pa.Table) -> None:
+        if self._once:
+            # Here too, so that equal rows do not fill the disk, and memory when they are compared.
+            rows = self._first(rows.combine_chunks())
         high = rows["person_high"].to_numpy()
         if not high.any():  # records
             self._write_ordered(rows, 0)
@@ -127,7 +133,10 @@ class CanonicalWriter:
         free = shutil.disk_usage(self._folder).free - LEFT_FREE
         if free < sum(spill.size for spill in self._spills):
             if self._once:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                raise InvalidInput(
+                    "The table takes more disk space than there is; hand over fewer slices.",
+                    field="file",
+                )
             self._write_spilled(lambda: None)
         if not self._spills:
             self._spills = [Spill(self._schema, self._folder) for _ in range(1 << SPILL_BITS)]
@@ -155,11 +164,7 @@ class CanonicalWriter:
 
         The persons' hashes agree in these first bits.
         """
-        rows = rows.combine_chunks()
-        if self._once:
-            first = first_rows(rows, self._once)
-            self.repeated += len(rows) - len(first)
-            rows = first
+        rows = self._first(rows.combine_chunks())
         high = rows["person_high"].to_numpy()
         if not high.any():
             self._writer.write_table(rows, row_group_size=ROW_GROUP)
@@ -170,6 +175,14 @@ class CanonicalWriter:
         for first, after in pairwise([0, *_cuts(bits[order]), len(rows)]):
             part = rows.slice(first, after - first)
             self._writer.write_table(part, row_group_size=2 * ROW_GROUP)
+
+    def _first(self, rows: pa.Table) -> pa.Table:
+        """Return the first of the rows that are equal in the columns `once`, and count the rest."""
+        if not self._once:
+            return rows
+        first = first_rows(rows, self._once)
+        self.repeated += len(rows) - len(first)
+        return first
 
 
 class Spill:
@@ -215,6 +228,12 @@ class Spill:
                     waiting, rows = [], 0
                 waiting.append(batch)
                 rows += batch.num_rows
+                if rows > MAX_COMPARED:
+                    raise InvalidInput(
+                        "Single persons have too many rows in this table; hand over one row for "
+                        "each person, region and slice.",
+                        field="file",
+                    )
             if rows:
                 yield pa.Table.from_batches(waiting, self._schema)
 

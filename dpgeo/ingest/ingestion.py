@@ -167,7 +167,7 @@ JUDGED_HERE = {Reason.PERSON_ERASED, Reason.REGION_TWICE}
 class _Store:
     """Hashes the persons of rows, and writes the rows.
 
-    If somebody was erased, the report shows no values: a row that could not be read may be that
+    If somebody was erased, the report shows no examples: a row that could not be read may be that
     person's.
     """
 
@@ -216,7 +216,7 @@ class _Store:
         self._refused.refused[Reason.REGION_TWICE] += self._writer.repeated
         self._progress(self._told[1], self._told[1])
         report = report.with_refused(self._refused)
-        return report.without_values() if self._erased else report
+        return report.without_examples() if self._erased else report
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import sandbox
 from dpgeo.ingest.context import ANYWHERE, Context
 from dpgeo.ingest.decompress import Part
-from dpgeo.ingest.forms import Form, form_by_name
+from dpgeo.ingest.forms import Form, find_form, form_by_name
+from dpgeo.ingest.report import MAX_FIELD_BYTES
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import form_read_here
 from dpgeo.ingest.understanding import Understanding
@@ -62,7 +63,22 @@ class Preview:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the preview from JSON written by `to_json`."""
+        """Return the preview from JSON written by `to_json`. Raises ValueError for other types.
+
+        The sandbox's process writes it, and is not trusted: a file may have taken it over.
+        """
+        texts = [*document["columns"], *(cell for row in document["rows"] for cell in row)]
+        codes = [document.get("file_format", ""), document.get("named_format", "")]
+        possible = (
+            isinstance(document["columns"], list)
+            and len(document["rows"]) <= ROWS_SHOWN
+            and all(isinstance(row, list) for row in document["rows"])
+            and all(isinstance(text, str) and len(text) <= MAX_FIELD_BYTES for text in texts)
+            and all(isinstance(code, str) and (not code or find_form(code)) for code in codes)
+            and all(type(document.get(name, True)) is bool for name in ("complete", "by_header"))
+        )
+        if not possible:
+            raise ValueError("This is no preview.")
         read: dict[str, Any] = {
             "suggested": Columns.from_json(document["suggested"]),
             "hints": list(map(Phrase.from_json, document["hints"])),

@@ -127,8 +127,10 @@ class Report:
             all(type(each) is int and 0 <= each <= MAX_NUMBER for each in numbers)
             and self.accepted + sum(self.refused.values()) == self.read
             and self.refused.keys() <= reasons
-            and all(shown[each] <= EXAMPLES_PER_REASON and each in self.refused for each in shown)
-            and all(type(each.row) is int for each in self.examples)
+            and all(
+                shown[each] <= min(EXAMPLES_PER_REASON, self.refused.get(each, 0)) for each in shown
+            )
+            and all(type(each.row) is int and 0 <= each.row <= MAX_NUMBER for each in self.examples)
             and all(each.value == shorten(each.value) for each in self.examples)
         )
 
@@ -142,9 +144,9 @@ class Report:
             examples=[*self.examples, *refused.examples],
         )
 
-    def without_values(self) -> Report:
-        """Return this report with the values of its examples withheld."""
-        return replace(self, examples=[replace(each, value="…") for each in self.examples])
+    def without_examples(self) -> Report:
+        """Return this report with its numbers alone."""
+        return replace(self, examples=[])
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""

@@ -31,6 +31,9 @@ from dpgeo.spatial.projection import to_mercator
 MAX_NAME_BYTES = 3 * MAX_FIELD_BYTES
 """Longest name of a person: no text grows more in Unicode's composed form."""
 
+MAX_ROWS = 1 << 20
+"""Most rows in a message; no reader has more in a batch."""
+
 HASH_COLUMNS = 2
 """Number of the first columns of the canonical file, which hold the hash of the person."""
 
@@ -55,7 +58,7 @@ def packed(rows: NamedRows, schema: Schema) -> tuple[dict[str, Any], list[Any]]:
 def unpacked(message: Mapping[str, Any], content: bytes, schema: Schema) -> NamedRows:
     """Return the rows of a message and the bytes that follow it. Raises ValueError or TypeError."""
     size, names, letters = (operator.index(each) for each in message["rows"])
-    if not (0 <= names <= size <= len(content) and 0 <= letters <= len(content)):
+    if not (0 <= names <= size <= MAX_ROWS and 0 <= letters <= len(content)):
         raise ValueError("The numbers of the message are impossible.")
     arrays = _Arrays(content)
     persons = None

@@ -80,8 +80,11 @@ SECONDS_BETWEEN_LOOKS = 0.25
 ENDING_SECONDS = 30
 """Seconds within which the worker has to end once it has closed its output."""
 
-PLACE = re.compile(r"[\w.]{1,80} at ([\w<> .-]{1,80}:\d{1,7}( > )?){0,6}")
+PLACE = re.compile(r"[\w.]{1,80} at ([\w<>.-]{1,80}:\d{1,7}( > )?){0,6}")
 """What the worker says of an unforeseen error: its type and lines of programs, nothing else."""
+
+OF_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+"""Errors of a disk that is full or may not be written."""
 
 T = TypeVar("T")
 
@@ -130,7 +133,7 @@ def run(
             elif "result" in message:
                 return understand(read, message["result"])
             else:
-                _raise(message)
+                _raise(message, folder)
         raise _ended_by(process.wait(ENDING_SECONDS))
     except subprocess.TimeoutExpired:
         raise RuntimeError("The worker has closed its output and goes on.") from None
@@ -232,12 +235,15 @@ def _progress(numbers: Any) -> tuple[int, int]:
     return done, total
 
 
-def _raise(message: Mapping[str, Any]) -> None:
+def _raise(message: Mapping[str, Any], folder: Path) -> None:
     if "refused" in message:
         phrase = understand(Phrase.from_json, message["refused"])
         raise InvalidInput(phrase, field=str(message.get("field"))[:40])
     number = message.get("errno")
     if isinstance(number, int) and 0 < number <= MAX_ERRNO:
+        if number in OF_DISK and _has_room(folder):
+            # A job waits for ever while a disk is full, so the worker's word is not enough.
+            raise RuntimeError("The worker found no space on a disk that has some.")
         raise OSError(number, os.strerror(number))
     place = message.get("failed")
     if isinstance(place, str) and PLACE.fullmatch(place):

@@ -92,4 +92,5 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None and id(error) not in seen:
         seen.add(id(error))
         yield error
-        error = error.__cause__ or error.__context__
+        hidden = error.__suppress_context__  # of `raise ... from None`
+        error = error.__cause__ or (None if hidden else error.__context__)

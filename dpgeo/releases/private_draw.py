@@ -57,6 +57,7 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.selectors import is_being_erased_from
 from dpgeo.datasets.snapshots import is_copied, is_in_place, rows_in_place, version_paths
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
@@ -135,6 +136,11 @@ def read_and_draw(
     because drawing again is not allowed.
     """
     dataset = release.dataset
+    if is_being_erased_from(dataset):
+        raise Conflict(
+            "A person is being erased from these data, or an erasure failed. Request the map again "
+            "when the data are without that person; if the erasure failed, erase the person again."
+        )
     request = stored_request(release)
     params = request.params
     domain = domain_of(dataset, layers_named(params))

@@ -48,6 +48,11 @@ class Regions:
             )
         pairs = list(zip(longitude.tolist(), latitude.tolist(), strict=True))
         points = {_composed(key): pair for key, pair in zip(zones.keys, pairs, strict=True)}
+        if len(points) != len(zones):
+            raise InvalidValue(
+                "Two zones of the layer have keys that differ only in how accents are stored; "
+                "declare a layer whose keys differ."
+            )
         if not _are_h3(zones.keys):
             return cls(points)
         numbers = {str(int(key, 16)): pair for key, pair in points.items()}

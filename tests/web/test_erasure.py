@@ -166,6 +166,28 @@ def test_a_waiting_job_uses_the_version_without_the_person(dataset: Dataset) -> 
     assert Release.objects.get(pk=drawn.pk).upload != version
 
 
+@pytest.mark.parametrize("state", [UploadState.QUEUED, UploadState.FAILED])
+def test_no_map_is_drawn_while_a_person_is_still_in_the_data(
+    dataset: Dataset, state: UploadState
+) -> None:
+    ingest(dataset)
+    waiting = make_request(dataset)
+    version = person_erase(dataset=dataset, person="ann", by=None)
+    Upload.objects.filter(pk=version.pk).update(state=state)
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert (waiting.blob_name, waiting.job.state) == ("", JobState.FAILED)
+
+
+def test_an_erasure_leaves_out_whom_a_failed_one_did_not(dataset: Dataset) -> None:
+    ingest(dataset)
+    failed = person_erase(dataset=dataset, person="ann", by=None)
+    Upload.objects.filter(pk=failed.pk).update(state=UploadState.FAILED)
+    version = erase(dataset, "bob")
+    assert rows(version) == 0
+    assert not Upload.objects.exclude(erasing=None).exists()
+
+
 def test_an_unknown_person_erases_no_row(dataset: Dataset) -> None:
     ingest(dataset)
     version = erase(dataset, "nobody")

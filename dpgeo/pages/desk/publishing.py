@@ -165,7 +165,8 @@ def agreed(asked: ReleaseForm) -> list[object]:
     """
     request = asked.asked.model_dump_json() if asked.asked else ""
     cost = asked.quote.cost_words if asked.quote else ""
-    return [asked.dataset.pk, asked.dataset.ledger_id, str(asked.total), request, cost]
+    ledgers = [asked.dataset.ledger_id, asked.shared.pk if asked.shared else None]
+    return [asked.dataset.pk, *ledgers, str(asked.total), request, cost]
 
 
 def give_budget(request: HttpRequest, asked: ReleaseForm) -> None:

@@ -130,8 +130,27 @@ def test_a_full_disk_ends_the_work_instead_of_dividing_a_persons_rows(
 ) -> None:
     monkeypatch.setattr(canonical_writer, "RUN", 16)
     monkeypatch.setattr(canonical_writer, "LEFT_FREE", 1 << 62)
-    with pytest.raises(OSError, match="space"):
+    with pytest.raises(InvalidInput, match="disk space"):
         whole(tmp_path, "unit,region\n" + "a,w\n" * 100, declared())
+
+
+def test_equal_rows_take_no_memory_and_many_of_one_person_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canonical_writer, "RUN", 64)
+    monkeypatch.setattr(canonical_writer, "MAX_COMPARED", 700)
+    rows, report = whole(tmp_path, "unit,region\n" + "a,w\n" * 10_000, declared())
+    assert (len(rows), report.refused) == (1, {Reason.REGION_TWICE: 9_999})
+    days = "".join(f"a,w,2024-01-01T00:{n // 60:02}:{n % 60:02}\n" for n in range(1_000))
+    timed = replace(declared(), columns=replace(NAMED, time="slice"))
+    with pytest.raises(InvalidInput, match="too many rows"):
+        whole(tmp_path, "unit,region,slice\n" + days, timed)
+
+
+def test_zones_whose_keys_are_one_name_are_refused_as_regions() -> None:
+    shapes = np.array([shapely.box(0, 40, 1, 44), shapely.box(2, 41, 3, 43)])
+    with pytest.raises(InvalidValue, match="accents"):
+        Regions.of_zones(Zones(keys=("\xe9", "e\u0301"), names=("a", "b"), shapes=shapes), AREA)
 
 
 def test_zones_that_overlap_are_refused_as_regions() -> None:

@@ -78,7 +78,13 @@ def shim(folder: Path, program: Path) -> str:
         ("import os; os.kill(os.getpid(), 24)", InvalidInput, "far too long"),
         ("raise SystemExit(3)", RuntimeError, "status 3"),
         ("import os, time; os.close(1); time.sleep(60)", RuntimeError, "closed its output"),
-        ("print('{\"errno\": 28}')", OSError, "No space"),
+        ("print('{\"errno\": 28}')", RuntimeError, "a disk that has some"),
+        ("print('{\"errno\": 5}')", OSError, "Input/output"),
+        (
+            'print(\'{"failed": "E at No space left on device:1"}\')',
+            RuntimeError,
+            "may not",
+        ),
         ('print(\'{"failed": "KeyError at x.py:1"}\')', RuntimeError, "KeyError at x.py:1"),
         ('print(\'{"refused": "no", "field": "file"}\')', InvalidInput, "no"),
         ('print(\'{"refused": {"template": 5}, "field": "file"}\')', RuntimeError, "ValueError"),
@@ -123,12 +129,48 @@ LONG = {"row": 2, "reason": "the person is missing", "value": "x" * 61}
 @pytest.mark.parametrize(
     "forged",
     [
+        {"columns": {"a": 1}},
+        {"columns": ["x" * 100_000]},
+        {"rows": 7},
+        {"rows": [["a"]] * 21},
+        {"rows": [[1]]},
+        {"complete": "maybe"},
+        {"file_format": []},
+        {"named_format": "no such format"},
+    ],
+    ids=str,
+)
+def test_a_preview_of_other_types_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, Any]
+) -> None:
+    usual = {"columns": ["a"], "rows": [["b"]], "suggested": {}, "hints": []}
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(GOOD), path)
+    for said, refused in ((usual, False), (usual | forged, True)):
+        program = tmp_path / "forge.py"
+        program.write_text(f"print({json.dumps({'result': said})!r})")
+        with monkeypatch.context() as usual_python:
+            usual_python.setattr(sys, "executable", EXECUTABLE)
+            script = shim(tmp_path, program)
+        monkeypatch.setattr(sys, "executable", script)
+        if refused:
+            with pytest.raises(RuntimeError, match="says what it may not"):
+                preview(path, "a.parquet")
+        else:
+            assert preview(path, "a.parquet").columns == ["a"]
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
         {"read": 2},
         {"read": "1"},
         {"accepted": False},
         {"read": 1 << 64, "refused": {"the person is missing": 1 << 64}},
         {"refused": {"anything": 1}},
         {"examples": [LONG]},
+        {"examples": [LONG | {"value": ""}] * 2},
+        {"examples": [LONG | {"value": "", "row": 1 << 64}]},
         {"read": 0, "refused": {}, "examples": [{**LONG, "value": "x"}]},
         {"refused": []},
         {"more": 1},
