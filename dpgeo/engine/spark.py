@@ -439,7 +439,7 @@ def start_session(master: str, memory_bytes: int, folder: Path) -> Any:
     # Without this, Spark would start tasks on this machine with the first python3 on the PATH.
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable if is_local else "python3")
-    settings = {
+    settings: dict[str, str] = {
         # Spark's ports and temporary files hold rows, and others could reach both.
         "spark.authenticate": "true",
         "spark.network.crypto.enabled": "true",
