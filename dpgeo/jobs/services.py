@@ -15,7 +15,7 @@ from uuid import UUID
 
 from celery import current_app
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, PositiveIntegerField, Q, QuerySet, When
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from structlog.contextvars import bound_contextvars, get_contextvars
@@ -42,6 +42,8 @@ MAX_ATTEMPTS = 5
 """Number of attempts after which an unfinished job is marked as failed."""
 
 DONE = Phrase("Done")
+MAX_WAIT_FOR_SPACE = timedelta(days=7)
+
 WAITING_FOR_SPACE = Phrase("Waiting for free space")
 
 MAX_STEP_LENGTH = 100
@@ -143,17 +145,21 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_postpone(*, job_id: UUID, lease: UUID) -> None:
-    """Return a job to the queue because the disk is full or read-only, without counting the
-    attempt.
+    """Return a job to the queue because the disk is full or read-only.
 
-    The reaper offers the job to the workers at growing intervals, so that a job that needs more
-    space than there is does not keep filling the disk. Raises LeaseLost.
+    The attempt is not counted for MAX_WAIT_FOR_SPACE, after which a job that itself fills the disk
+    comes to an end. The reaper offers the job to the workers at growing intervals, so that a job
+    that needs more space than there is does not keep filling the disk. Raises LeaseLost.
     """
     _release_lease(
         job_id,
         lease,
         state=JobState.QUEUED,
-        attempts=F("attempts") - 1,
+        attempts=Case(
+            When(created_at__gte=timezone.now() - MAX_WAIT_FOR_SPACE, then=F("attempts") - 1),
+            default=F("attempts"),
+            output_field=PositiveIntegerField(),
+        ),
         step=_stored_step(WAITING_FOR_SPACE),
         woken_at=timezone.now(),
     )

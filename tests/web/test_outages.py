@@ -28,7 +28,7 @@ from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.outages import Outage, find_outage
-from dpgeo.jobs.services import MAX_WAKE_AFTER, job_create, jobs_reap
+from dpgeo.jobs.services import MAX_WAIT_FOR_SPACE, MAX_WAKE_AFTER, job_create, jobs_reap
 from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
@@ -227,6 +227,21 @@ def test_a_job_that_never_fits_is_tried_at_growing_intervals() -> None:
     assert jobs_reap().woken == 0
     Job.objects.update(woken_at=timezone.now() - MAX_WAKE_AFTER)
     assert jobs_reap().woken == 1
+
+
+def test_a_job_that_fills_the_disk_itself_comes_to_an_end() -> None:
+    job = job_create(task="tests.nothing")
+    Job.objects.update(created_at=timezone.now() - MAX_WAIT_FOR_SPACE)
+
+    def full(lease: JobLease) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    while job_run(job_id=job.pk, work=full):
+        job.refresh_from_db()
+        assert job.attempts <= 5
+    jobs_reap()
+    job.refresh_from_db()
+    assert job.state == JobState.FAILED
 
 
 def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> None:
