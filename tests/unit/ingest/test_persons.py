@@ -82,7 +82,7 @@ def test_an_erased_person_is_treated_as_if_never_in_the_file(tmp_path: Path, nam
         "the latitude is outside -90 to 90 degrees": 1,
         "the person was erased from this dataset": 1,
     }
-    assert [example.value for example in report.examples] == ["…", "…"]
+    assert report.examples == []
     assert read(with_ann, others)[1].accepted == 3
 
 
