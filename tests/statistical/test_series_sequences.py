@@ -77,12 +77,14 @@ def of_list(content: Any) -> tuple[Ints, Floats]:
 
 def of_flows(content: Any) -> tuple[Ints, Floats]:
     """Return the counts of pairs, departures and arrivals, with each one's share of epsilon."""
-    parts = (content.pairs, content.leaving.ravel(), content.arriving.ravel())
-    shares = [np.full(part.size, float(share)) for part, share in zip(parts, SHARES, strict=True)]
-    return np.concatenate(parts), np.concatenate(shares)
+    parts = {
+        flows.PAIRS: content.pairs,
+        flows.LEAVING: content.leaving.ravel(),
+        flows.ARRIVING: content.arriving.ravel(),
+    }
+    shares = [np.full(part.size, float(flows.SHARES[label])) for label, part in parts.items()]
+    return np.concatenate(list(parts.values())), np.concatenate(shares)
 
-
-SHARES = flows.SHARES.values()
 
 GRID_KIND = Kind(mechanism=uniform_grid.MECHANISM, params=PARAMS, figures=one_count_each)
 
