@@ -67,13 +67,15 @@ class Preview:
 
         The sandbox's process writes it, and is not trusted: a file may have taken it over.
         """
-        texts = [*document["columns"], *(cell for row in document["rows"] for cell in row)]
+        cells = [cell for row in document["rows"] for cell in row]
+        names = document["columns"]
         codes = [document.get("file_format", ""), document.get("named_format", "")]
         possible = (
-            isinstance(document["columns"], list)
+            isinstance(names, list)
+            and all(isinstance(name, str) for name in names)
             and len(document["rows"]) <= ROWS_SHOWN
             and all(isinstance(row, list) for row in document["rows"])
-            and all(isinstance(text, str) and len(text) <= MAX_FIELD_BYTES for text in texts)
+            and all(isinstance(cell, str) and len(cell) <= MAX_FIELD_BYTES for cell in cells)
             and all(isinstance(code, str) and (not code or find_form(code)) for code in codes)
             and all(type(document.get(name, True)) is bool for name in ("complete", "by_header"))
         )
