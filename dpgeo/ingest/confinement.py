@@ -1,8 +1,9 @@
 """Confinement of the process that reads uploads, by what the kernel offers.
 
 A file may be made to take over the library that reads it. What then runs in this process may read
-the upload and the libraries, write files in its own working folder and answer, and nothing else:
-`landlock` refuses other files, `seccomp` networks, programs, other processes and shared memory. The
+the upload and the libraries, write files in its own working folder and answer. It may also see
+sizes and times of files whose names it knows, free space and the load of the machine. `landlock`
+refuses other files, `seccomp` networks, programs, other processes and shared memory. The
 account's capabilities are given up, so this holds for root as well.
 
 Where the kernel lacks one of the two, the rest is done all the same; `missing_protections` says

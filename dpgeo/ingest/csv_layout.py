@@ -27,7 +27,9 @@ MAX_RIVALS = 3
 ALIKE = 0.1
 """Difference in measures of chaos and coherence up to which two encodings fit equally well."""
 
-SEPARATOR = re.compile(r'"?sep=[,;|\t]"?', re.IGNORECASE)
+SEPARATOR_LINE = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
+"""Matches the first line by which Excel is told the delimiter."""
+
 VALUE = re.compile(
     r"[+-]?[0-9][0-9.,:/ TZ+-]*|[0-9a-f]{8}-[0-9a-f-]{20,}|POINT ?\(.*|[NSEW] ?[0-9][^a-z]*"
 )
@@ -67,7 +69,7 @@ def guess_layout(path: Path) -> LayoutGuess:
     texts = [line.decode(ENCODINGS[likely], errors="replace") for line in lines]
     texts = [text.lstrip("\ufeff").strip("\r\n") for text in texts]
     texts = [text for text in texts if text.strip()]
-    if len(texts) > 1 and SEPARATOR.fullmatch(texts[0].strip()):
+    if len(texts) > 1 and SEPARATOR_LINE.fullmatch(texts[0].strip()):
         del texts[0]
     layout = replace(_columns(texts[0]), encoding=encoding) if texts else PLAIN
     return LayoutGuess(layout, _with_rows(replace(layout, encoding=likely), texts), rivals)

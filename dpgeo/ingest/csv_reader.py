@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +24,13 @@ from dpgeo.ingest import csv_fields, csv_lines
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.cores import in_order
 from dpgeo.ingest.crs import WGS84
-from dpgeo.ingest.csv_layout import LayoutGuess, best_delimiter, guess_layout, split_line
+from dpgeo.ingest.csv_layout import (
+    SEPARATOR_LINE,
+    LayoutGuess,
+    best_delimiter,
+    guess_layout,
+    split_line,
+)
 from dpgeo.ingest.csv_lines import Lines
 from dpgeo.ingest.formats import BYTE_ORDER_MARK
 from dpgeo.ingest.header import check_names, positions, with_groups
@@ -34,9 +39,6 @@ from dpgeo.ingest.report import MAX_EXAMPLE_LENGTH, MAX_LINE_BYTES, Reason, Tall
 from dpgeo.ingest.schema import Wanted
 from dpgeo.ingest.text import cut_text, mask, trimmed
 from dpgeo.ingest.text_bytes import TextBytes, open_text
-
-SEPARATOR_LINE = re.compile(rb'"?sep=([,;|\t])"?', re.IGNORECASE)
-"""Matches the first line by which Excel is told the delimiter."""
 
 USUAL_HEADER_BYTES = 1 << 14
 MAX_HEADER_BYTES = 1 << 20
@@ -144,8 +146,8 @@ def read_header(file: TextBytes, layout: Layout = PLAIN) -> Header:
     for line in head[start:].splitlines(keepends=True):
         number += 1
         position += len(line)
-        if not lines and (marked := SEPARATOR_LINE.fullmatch(line.strip())):
-            declared = declared or marked[1].decode()
+        if not lines and (marked := SEPARATOR_LINE.fullmatch(line.decode("latin-1").strip())):
+            declared = declared or marked[1]
         elif line.strip():
             lines.append(line)
         if len(lines) > layout.skipped:
